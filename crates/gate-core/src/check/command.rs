@@ -1,0 +1,96 @@
+//! `command`: does a command end with the expected exit status?
+
+use super::Reason;
+use crate::{Blame, CommandLine, Diagnostic, Execution, FindingKind, Outcome, Severity};
+
+/// Diagnostics that one failed command brings into the verdict.
+const DIAGNOSTICS_MAX: usize = 10;
+
+/// The parameters of a `command` check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandCheck {
+    /// What is run.
+    pub run: CommandLine,
+    /// The exit status that means yes.
+    pub exit_code: i32,
+}
+
+impl CommandCheck {
+    pub(super) fn apply(&self, execution: Option<&Execution>) -> Vec<Reason> {
+        let Some(execution) = execution else { return vec![did_not_run()] };
+        match ended(execution) {
+            Ok(code) if code == self.exit_code => Vec::new(),
+            Ok(code) => failed(execution, code),
+            Err(reason) => vec![reason],
+        }
+    }
+}
+
+/// The exit status, or why there is none.
+pub(super) fn ended(execution: &Execution) -> Result<i32, Reason> {
+    use FindingKind as Kind;
+    let command = &execution.command;
+    let tail = || execution.reading.tail.clone();
+    let (kind, title) = match execution.outcome {
+        Outcome::Exited { code } => return Ok(code),
+        Outcome::Killed { signal } => {
+            (Kind::CommandKilled, format!("`{command}` was ended by signal {signal}"))
+        }
+        Outcome::TimedOut { limit_ms } => {
+            (Kind::TimedOut, format!("`{command}` ran longer than {limit_ms} ms"))
+        }
+        Outcome::OutputLimitExceeded { limit_bytes } => {
+            (Kind::OutputLimit, format!("`{command}` printed more than {limit_bytes} bytes"))
+        }
+        Outcome::NotRun => {
+            let title = format!("`{command}` did not run: the run's time was used up before");
+            (Kind::NotRun, title)
+        }
+        Outcome::NotFound => {
+            let program = command.program();
+            return Err(missing_program(execution, format!("there is no program `{program}`")));
+        }
+        Outcome::NotExecutable { errno } => {
+            let title = format!("`{}` cannot be executed (errno {errno})", command.program());
+            let reason = Reason::new(Kind::CommandNotExecutable, title);
+            return Err(reason.blame(whose_program(execution)));
+        }
+    };
+    Err(Reason::new(kind, title).show(tail()))
+}
+
+/// What failed, first cause first: the log's errors, or its last lines.
+pub(super) fn failed(execution: &Execution, code: i32) -> Vec<Reason> {
+    let errors = |it: &&Diagnostic| it.severity == Severity::Error;
+    let reading = &execution.reading;
+    let mut reasons: Vec<Reason> = reading
+        .diagnostics
+        .iter()
+        .filter(errors)
+        .take(DIAGNOSTICS_MAX)
+        .map(|it| {
+            let code = it.code.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
+            Reason::new(FindingKind::CommandFailed, format!("{code}{}", it.message))
+                .at(it.location.clone())
+                .show(it.excerpt.clone())
+        })
+        .collect();
+    if reasons.is_empty() {
+        let title = format!("`{}` exited with {code}", execution.command);
+        reasons.push(Reason::new(FindingKind::CommandFailed, title).show(reading.tail.clone()));
+    }
+    reasons
+}
+
+pub(super) fn did_not_run() -> Reason {
+    Reason::new(FindingKind::NotRun, "the check's command was never started").blame(Blame::Gate)
+}
+
+fn missing_program(execution: &Execution, title: String) -> Reason {
+    Reason::new(FindingKind::CommandNotFound, title).blame(whose_program(execution))
+}
+
+/// A program with a path inside the workspace is the reporter's to deliver; any other is the contract's to choose.
+fn whose_program(execution: &Execution) -> Blame {
+    if execution.command.is_in_workspace() { Blame::Reporter } else { Blame::Contract }
+}

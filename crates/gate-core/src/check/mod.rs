@@ -1,0 +1,117 @@
+//! The checks: one mechanical question each, of a kind.
+
+mod command;
+mod files;
+mod tests;
+
+pub use command::CommandCheck;
+pub use files::FilesCheck;
+pub(crate) use files::missing;
+pub use tests::TestsCheck;
+
+use crate::{
+    Blame, CommandLine, Evidence, Excerpt, Execution, Finding, FindingKind, Location, TreePath,
+};
+
+/// One question of the contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Such as `order-tests`.
+    pub id: String,
+    /// Whether a no prevents a PASS.
+    pub blocking: bool,
+    /// What is asked.
+    pub kind: CheckKind,
+}
+
+/// What a check asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckKind {
+    /// Does a command end as expected?
+    Command(CommandCheck),
+    /// Do the tests pass, and did any run?
+    Tests(TestsCheck),
+    /// Are the files there, and not empty?
+    Files(FilesCheck),
+}
+
+impl Check {
+    /// Answers the question: no finding is a yes.
+    #[must_use]
+    pub fn apply(&self, evidence: &Evidence) -> Vec<Finding> {
+        let made = match &self.kind {
+            CheckKind::Command(check) => check.apply(self.execution(evidence)),
+            CheckKind::Tests(check) => check.apply(self.execution(evidence)),
+            CheckKind::Files(check) => check.apply(evidence),
+        };
+        made.into_iter().map(|it| it.into_finding(Some(self.id.clone()), self.blocking)).collect()
+    }
+
+    /// The command that the check owns.
+    #[must_use]
+    pub fn command(&self) -> Option<&CommandLine> {
+        match &self.kind {
+            CheckKind::Command(check) => Some(&check.run),
+            CheckKind::Tests(check) => Some(&check.run),
+            CheckKind::Files(_) => None,
+        }
+    }
+
+    /// The paths that the check looks at.
+    #[must_use]
+    pub fn paths(&self) -> &[TreePath] {
+        match &self.kind {
+            CheckKind::Files(check) => &check.paths,
+            CheckKind::Command(_) | CheckKind::Tests(_) => &[],
+        }
+    }
+
+    /// The kind's word in JSON and tables.
+    #[must_use]
+    pub const fn kind_word(&self) -> &'static str {
+        match &self.kind {
+            CheckKind::Command(_) => "command",
+            CheckKind::Tests(_) => "tests",
+            CheckKind::Files(_) => "files",
+        }
+    }
+
+    fn execution<'a>(&self, evidence: &'a Evidence) -> Option<&'a Execution> {
+        evidence.execution(&self.id)
+    }
+}
+
+/// A finding before its check signs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reason {
+    kind: FindingKind,
+    blame: Blame,
+    title: String,
+    location: Option<Location>,
+    excerpt: Option<Excerpt>,
+}
+
+impl Reason {
+    pub(crate) fn new(kind: FindingKind, title: impl Into<String>) -> Self {
+        let title = title.into();
+        Self { kind, blame: Blame::Reporter, title, location: None, excerpt: None }
+    }
+
+    /// Signs it with the check that made it; what concerns the whole run has none.
+    pub(crate) fn into_finding(self, check: Option<String>, blocking: bool) -> Finding {
+        let Self { kind, blame, title, location, excerpt } = self;
+        Finding { check, criteria: Vec::new(), kind, blocking, blame, title, location, excerpt }
+    }
+
+    pub(crate) fn blame(self, blame: Blame) -> Self {
+        Self { blame, ..self }
+    }
+
+    pub(crate) fn at(self, location: Option<Location>) -> Self {
+        Self { location, ..self }
+    }
+
+    pub(crate) fn show(self, excerpt: Option<Excerpt>) -> Self {
+        Self { excerpt, ..self }
+    }
+}

@@ -1,0 +1,103 @@
+//! `tests`: did tests run, and did all that ran pass? Exit status 0 alone is not a yes.
+
+use super::Reason;
+use super::command::{did_not_run, ended, failed};
+use crate::{CommandLine, Execution, FindingKind, TestTally};
+
+/// Failing tests that one check brings into the verdict.
+const FAILING_TESTS_MAX: usize = 20;
+
+/// The parameters of a `tests` check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestsCheck {
+    /// What is run.
+    pub run: CommandLine,
+    /// Tests that must be executed; skipped and ignored ones do not count. At least 1.
+    pub at_least: u64,
+}
+
+impl TestsCheck {
+    pub(super) fn apply(&self, execution: Option<&Execution>) -> Vec<Reason> {
+        let Some(execution) = execution else { return vec![did_not_run()] };
+        let code = match ended(execution) {
+            Ok(code) => code,
+            Err(reason) => return vec![reason],
+        };
+        let mut reasons = failing_tests(execution);
+        if code != 0 && reasons.is_empty() {
+            reasons = failed(execution, code);
+        }
+        // A failed run says enough; the rules below are for a run that claims to be green.
+        if code == 0 {
+            reasons.extend(contradictions(execution));
+            reasons.extend(self.too_few(execution));
+        } else if execution.reading.tally.is_some_and(|it| it.executed() == 0) {
+            reasons.push(no_tests(execution));
+        }
+        reasons
+    }
+
+    fn too_few(&self, execution: &Execution) -> Option<Reason> {
+        let tally = execution.reading.tally.unwrap_or_default();
+        let executed = tally.executed();
+        if executed == 0 {
+            return Some(no_tests(execution));
+        }
+        (executed < self.at_least).then(|| {
+            let title = format!(
+                "{executed} tests were executed, the contract asks for at least {}{}",
+                self.at_least,
+                skipped(tally)
+            );
+            Reason::new(FindingKind::TooFewTests, title).show(execution.reading.tail.clone())
+        })
+    }
+}
+
+fn failing_tests(execution: &Execution) -> Vec<Reason> {
+    let failing = execution.reading.failing_tests.iter().take(FAILING_TESTS_MAX);
+    failing
+        .map(|test| {
+            let message = match test.message.as_str() {
+                "" => String::new(),
+                message => format!(": {message}"),
+            };
+            Reason::new(FindingKind::TestFailed, format!("{}{message}", test.name))
+                .at(test.location.clone())
+                .show(test.excerpt.clone())
+        })
+        .collect()
+}
+
+/// Where the exit status says yes and the output says no.
+fn contradictions(execution: &Execution) -> Option<Reason> {
+    let reading = &execution.reading;
+    let title = match reading.tally {
+        Some(tally) if tally.failed > 0 => {
+            format!("the exit status is 0, but {} tests failed", tally.failed)
+        }
+        _ if reading.unfinished_suites > 0 => format!(
+            "{} test binaries started and never printed their summary, although the exit status is 0",
+            reading.unfinished_suites
+        ),
+        Some(_) | None => return None,
+    };
+    Some(Reason::new(FindingKind::OutputContradictsExit, title).show(reading.tail.clone()))
+}
+
+fn no_tests(execution: &Execution) -> Reason {
+    let title = match execution.reading.tally {
+        Some(tally) => format!("no test was executed{}", skipped(tally)),
+        None => {
+            format!("no summary of a known test runner in the output of `{}`", execution.command)
+        }
+    };
+    Reason::new(FindingKind::NoTestsRan, title).show(execution.reading.tail.clone())
+}
+
+fn skipped(tally: TestTally) -> String {
+    match tally.skipped {
+        0 => String::new(),
+        skipped => format!(" ({skipped} skipped)"),
+    }
+}

@@ -1,0 +1,318 @@
+//! What must be true, and the commands that show it. A [`Contract`] that exists is a valid one.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::limits;
+use crate::{Check, PathPattern, TreePath, WorkspaceSource};
+
+/// A contract whose parts fit together. Made only by [`Contract::parse`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contract(ContractParts);
+
+/// The parts of a contract, each already well-formed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractParts {
+    /// One line for people.
+    pub title: String,
+    /// What the reporter started from.
+    pub baseline: Option<WorkspaceSource>,
+    /// Files that must exist when the work is done.
+    pub deliverables: Vec<TreePath>,
+    /// What must be true.
+    pub criteria: Vec<Criterion>,
+    /// What nobody asked for.
+    pub out_of_scope: Vec<String>,
+    /// What is laid over the workspace from the baseline.
+    pub protected: Vec<PathPattern>,
+    /// The questions that show it.
+    pub checks: Vec<Check>,
+    /// Set for every acceptance command.
+    pub variables: BTreeMap<String, String>,
+    /// The bounds of a run.
+    pub limits: RunLimits,
+    /// FAILs before a person is called.
+    pub rounds_max: u32,
+    /// Reports before a person is called, whatever they say.
+    pub reports_max: u32,
+    /// Where the verdict is posted.
+    pub callback_url: Option<String>,
+}
+
+/// One thing that must be true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Criterion {
+    /// Such as `AC1`.
+    pub id: String,
+    /// A sentence for people.
+    pub text: String,
+    /// The ids of the checks that show it.
+    pub checks: Vec<String>,
+}
+
+/// The bounds of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunLimits {
+    /// For one acceptance command.
+    pub command_seconds: u32,
+    /// For all of them together.
+    pub run_seconds: u32,
+    /// What one command may print.
+    pub output_bytes: u64,
+}
+
+/// What is wrong with a contract, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractFault {
+    /// A JSON pointer into the document.
+    pub pointer: String,
+    /// What, and what to write instead.
+    pub detail: String,
+}
+
+/// Names that a contract may not set: they would change who judges, or what runs.
+const RESERVED_VARIABLES: [&str; 6] =
+    ["PATH", "HOME", "TMPDIR", "LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV"];
+
+impl Default for RunLimits {
+    fn default() -> Self {
+        Self {
+            command_seconds: limits::COMMAND_SECONDS_DEFAULT,
+            run_seconds: limits::RUN_SECONDS_DEFAULT,
+            output_bytes: limits::OUTPUT_BYTES_DEFAULT,
+        }
+    }
+}
+
+impl Contract {
+    /// Checks that the parts fit together.
+    ///
+    /// # Errors
+    /// All faults at once, each with a pointer into the document.
+    pub fn parse(parts: ContractParts) -> Result<Self, Vec<ContractFault>> {
+        let mut faults = Faults::default();
+        faults.checks(&parts);
+        faults.criteria(&parts);
+        faults.protected(&parts);
+        faults.variables(&parts);
+        faults.limits(&parts);
+        if faults.0.is_empty() { Ok(Self(parts)) } else { Err(faults.0) }
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.0.title
+    }
+
+    /// What the reporter started from.
+    #[must_use]
+    pub fn baseline(&self) -> Option<&WorkspaceSource> {
+        self.0.baseline.as_ref()
+    }
+
+    /// Files that must exist when the work is done.
+    #[must_use]
+    pub fn deliverables(&self) -> &[TreePath] {
+        &self.0.deliverables
+    }
+
+    /// What must be true.
+    #[must_use]
+    pub fn criteria(&self) -> &[Criterion] {
+        &self.0.criteria
+    }
+
+    /// What is laid over the workspace from the baseline.
+    #[must_use]
+    pub fn protected(&self) -> &[PathPattern] {
+        &self.0.protected
+    }
+
+    /// The questions that show it.
+    #[must_use]
+    pub fn checks(&self) -> &[Check] {
+        &self.0.checks
+    }
+
+    /// Set for every acceptance command.
+    #[must_use]
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.0.variables
+    }
+
+    /// The bounds of a run.
+    #[must_use]
+    pub fn limits(&self) -> RunLimits {
+        self.0.limits
+    }
+
+    /// FAILs before a person is called.
+    #[must_use]
+    pub fn rounds_max(&self) -> u32 {
+        self.0.rounds_max
+    }
+
+    /// Reports before a person is called.
+    #[must_use]
+    pub fn reports_max(&self) -> u32 {
+        self.0.reports_max
+    }
+
+    /// Where the verdict is posted.
+    #[must_use]
+    pub fn callback_url(&self) -> Option<&str> {
+        self.0.callback_url.as_deref()
+    }
+
+    /// The paths whose state is part of the evidence.
+    #[must_use]
+    pub fn watched_paths(&self) -> Vec<TreePath> {
+        let of_checks = self.checks().iter().flat_map(Check::paths);
+        let mut paths: Vec<_> = self.deliverables().iter().chain(of_checks).cloned().collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+}
+
+/// Collects faults; each method owns one part of the document.
+#[derive(Default)]
+struct Faults(Vec<ContractFault>);
+
+impl Faults {
+    fn add(&mut self, pointer: impl Into<String>, detail: impl Into<String>) {
+        self.0.push(ContractFault { pointer: pointer.into(), detail: detail.into() });
+    }
+
+    fn checks(&mut self, parts: &ContractParts) {
+        self.unique("/checks", parts.checks.iter().map(|it| it.id.as_str()));
+        if !parts.checks.iter().any(|it| it.blocking) {
+            self.add("/checks", "no check blocks, so nothing could fail; add a blocking check");
+        }
+    }
+
+    fn criteria(&mut self, parts: &ContractParts) {
+        self.unique("/criteria", parts.criteria.iter().map(|it| it.id.as_str()));
+        if parts.criteria.is_empty() {
+            self.add("/criteria", "no criterion; say at least one thing that must be true");
+        }
+        let known: HashSet<&str> = parts.checks.iter().map(|it| it.id.as_str()).collect();
+        for (index, criterion) in parts.criteria.iter().enumerate() {
+            if criterion.checks.is_empty() {
+                let detail =
+                    format!("criterion `{}` has no check; name one that shows it", criterion.id);
+                self.add(format!("/criteria/{index}/checks"), detail);
+            }
+            for (place, check) in criterion.checks.iter().enumerate() {
+                if !known.contains(check.as_str()) {
+                    let detail = format!("there is no check `{check}` in this contract");
+                    self.add(format!("/criteria/{index}/checks/{place}"), detail);
+                }
+            }
+        }
+    }
+
+    fn unique<'a>(&mut self, list: &str, ids: impl Iterator<Item = &'a str>) {
+        let mut seen = HashSet::new();
+        for (index, id) in ids.enumerate() {
+            if !seen.insert(id) {
+                self.add(format!("{list}/{index}/id"), format!("the id `{id}` is used twice"));
+            }
+        }
+    }
+
+    fn protected(&mut self, parts: &ContractParts) {
+        if !parts.protected.is_empty() && parts.baseline.is_none() {
+            self.add(
+                "/protected",
+                "protected files are laid over from the baseline; name a baseline",
+            );
+        }
+    }
+
+    fn variables(&mut self, parts: &ContractParts) {
+        let count = parts.variables.len();
+        if count > limits::VARIABLES_MAX {
+            let detail = format!("{count} variables are more than {}", limits::VARIABLES_MAX);
+            self.add("/environment/variables", detail);
+        }
+        for name in parts.variables.keys() {
+            let pointer = format!("/environment/variables/{}", escape(name));
+            let word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+            if name.is_empty() || !name.chars().all(word) || name.starts_with(char::is_numeric) {
+                self.add(pointer, "a variable's name has letters, digits, and `_` only");
+            } else if RESERVED_VARIABLES.contains(&name.as_str()) || name.starts_with("DONEGATE_") {
+                self.add(pointer, format!("`{name}` is set by the gate; remove it"));
+            }
+        }
+    }
+
+    fn limits(&mut self, parts: &ContractParts) {
+        if parts.limits.command_seconds > parts.limits.run_seconds {
+            let detail = format!(
+                "one command may take {} s, but the whole run only {} s; raise run_seconds or lower command_seconds",
+                parts.limits.command_seconds, parts.limits.run_seconds
+            );
+            self.add("/limits/command_seconds", detail);
+        }
+        if parts.rounds_max > parts.reports_max {
+            let detail = format!(
+                "{} rounds cannot be used up within {} reports; raise reports_max",
+                parts.rounds_max, parts.reports_max
+            );
+            self.add("/rounds_max", detail);
+        }
+    }
+}
+
+/// As RFC 6901 wants the parts of a pointer.
+fn escape(part: &str) -> String {
+    part.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::parts;
+
+    fn pointers(parts: ContractParts) -> Vec<String> {
+        let faults = Contract::parse(parts).unwrap_err();
+        faults.into_iter().map(|it| it.pointer).collect()
+    }
+
+    #[test]
+    fn a_contract_whose_parts_fit_is_taken() {
+        assert!(Contract::parse(parts()).is_ok());
+    }
+
+    #[test]
+    fn a_contract_that_nothing_could_fail_is_refused() {
+        let mut parts = parts();
+        parts.checks[0].blocking = false;
+        assert_eq!(pointers(parts), ["/checks"]);
+    }
+
+    #[test]
+    fn all_faults_are_listed_at_once() {
+        let mut parts = parts();
+        parts.criteria[0].checks = vec!["nothing".into()];
+        parts.criteria.push(parts.criteria[0].clone());
+        parts.criteria[1].checks.clear();
+        parts.protected = vec![PathPattern::parse("tests/**").unwrap()];
+        parts.variables.insert("PATH".into(), "/evil".into());
+        parts.limits.command_seconds = 9_999;
+        parts.rounds_max = 99;
+        assert_eq!(
+            pointers(parts),
+            [
+                "/criteria/1/id",
+                "/criteria/0/checks/0",
+                "/criteria/1/checks",
+                "/protected",
+                "/environment/variables/PATH",
+                "/limits/command_seconds",
+                "/rounds_max"
+            ]
+        );
+    }
+}

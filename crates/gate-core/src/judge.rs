@@ -1,0 +1,273 @@
+//! The decision.
+
+use crate::check::{Reason, missing};
+use crate::limits::{FINDINGS_MAX, TITLE_BYTES_MAX};
+use crate::{Blame, Contract, Decision, Evidence, Finding, FindingKind, Location, ProtectedChange};
+
+/// A decision with its reasons, before it is known what follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// PASS, FAIL, or INCONCLUSIVE.
+    pub decision: Decision,
+    /// Whose fault it is, unless it is a PASS.
+    pub blame: Option<Blame>,
+    /// What to fix first comes first; at most [`FINDINGS_MAX`].
+    pub findings: Vec<Finding>,
+    /// Findings beyond the bound.
+    pub findings_left_out: u32,
+}
+
+/// Decides a run. Reads no clock, disk, or network: same input, same verdict.
+#[must_use]
+pub fn judge(contract: &Contract, evidence: &Evidence) -> Judgement {
+    let checks = contract.checks().iter().flat_map(|check| check.apply(evidence));
+    let deliverables = contract
+        .deliverables()
+        .iter()
+        .filter_map(|path| missing(path, evidence.file(path)).map(|it| unsigned(it, true)));
+    let protected = evidence.protected_changes.iter().map(protected_change);
+    let findings =
+        checks.chain(deliverables).chain(protected).map(|it| name_criteria(it, contract));
+    Judgement::from_findings(findings.collect())
+}
+
+/// Decides a run that could not gather evidence: the reporter fails only for the reporter's own fault.
+#[must_use]
+pub fn without_evidence(kind: FindingKind, blame: Blame, title: impl Into<String>) -> Judgement {
+    let reason = Reason::new(kind, title).blame(blame);
+    Judgement::from_findings(vec![unsigned(reason, true)])
+}
+
+impl Judgement {
+    fn from_findings(mut findings: Vec<Finding>) -> Self {
+        // Stable: what was found first stays first among equals.
+        findings.sort_by_key(|it| (!it.blocking, rank(it.kind)));
+        for finding in &mut findings {
+            finding.title = one_line(&finding.title);
+        }
+        let blame = worst_blame(&findings);
+        let decision = match blame {
+            None => Decision::Pass,
+            Some(Blame::Reporter) => Decision::Fail,
+            Some(Blame::Contract | Blame::Gate) => Decision::Inconclusive,
+        };
+        let left_out = findings.len().saturating_sub(FINDINGS_MAX);
+        findings.truncate(FINDINGS_MAX);
+        let findings_left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
+        Self { decision, blame, findings, findings_left_out }
+    }
+}
+
+/// A yardstick that is broken, or a gate that is, comes before what they measured.
+fn worst_blame(findings: &[Finding]) -> Option<Blame> {
+    let blames = || findings.iter().filter(|it| it.blocking).map(|it| it.blame);
+    [Blame::Gate, Blame::Contract, Blame::Reporter]
+        .into_iter()
+        .find(|it| blames().any(|b| b == *it))
+}
+
+/// What hides other things is fixed before them.
+const fn rank(kind: FindingKind) -> u8 {
+    match kind {
+        FindingKind::GateFault
+        | FindingKind::SourceUnusable
+        | FindingKind::BaselineUnusable
+        | FindingKind::CommandNotFound
+        | FindingKind::CommandNotExecutable => 0,
+        FindingKind::FileMissing | FindingKind::FileEmpty => 1,
+        FindingKind::CommandFailed | FindingKind::CommandKilled | FindingKind::TestFailed => 2,
+        FindingKind::TimedOut
+        | FindingKind::OutputLimit
+        | FindingKind::NoTestsRan
+        | FindingKind::TooFewTests
+        | FindingKind::OutputContradictsExit => 3,
+        FindingKind::NotRun | FindingKind::ProtectedFileChanged => 4,
+    }
+}
+
+/// Not blocking: the baseline's file was used, so the change had no effect on the answer.
+fn protected_change(change: &ProtectedChange) -> Finding {
+    let (path, what) = match change {
+        ProtectedChange::Changed(path) => (path, "was changed"),
+        ProtectedChange::Deleted(path) => (path, "was deleted"),
+        ProtectedChange::Added(path) => (path, "was added where the contract protects"),
+    };
+    let title = format!("`{path}` {what}; it is protected by the contract, the baseline was used");
+    let location = Location { file: path.as_str().to_owned(), line: None, column: None };
+    let reason = Reason::new(FindingKind::ProtectedFileChanged, title).at(Some(location));
+    unsigned(reason, false)
+}
+
+fn unsigned(reason: Reason, blocking: bool) -> Finding {
+    reason.into_finding(None, blocking)
+}
+
+fn name_criteria(mut finding: Finding, contract: &Contract) -> Finding {
+    if let Some(check) = &finding.check {
+        let resting = contract.criteria().iter().filter(|it| it.checks.contains(check));
+        finding.criteria = resting.map(|it| it.id.clone()).collect();
+    }
+    finding
+}
+
+fn one_line(title: &str) -> String {
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.len() <= TITLE_BYTES_MAX {
+        return title;
+    }
+    let mut end = TITLE_BYTES_MAX - '…'.len_utf8();
+    while !title.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &title[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{command, command_check, contract, evidence, execution, parts};
+    use crate::{Check, CheckKind, FileFact, Outcome, TestTally, TreePath, check::FilesCheck};
+
+    fn verdict(outcome: Outcome, tally: Option<TestTally>) -> (Decision, Vec<FindingKind>) {
+        let judged = judge(&contract(), &evidence(vec![execution(outcome, tally)]));
+        (judged.decision, judged.findings.iter().map(|it| it.kind).collect())
+    }
+
+    fn tally(passed: u64, failed: u64, skipped: u64) -> Option<TestTally> {
+        Some(TestTally { passed, failed, skipped })
+    }
+
+    const GREEN: Outcome = Outcome::Exited { code: 0 };
+
+    #[test]
+    fn tests_that_ran_and_passed_are_a_pass() {
+        assert_eq!(verdict(GREEN, tally(3, 0, 0)), (Decision::Pass, vec![]));
+    }
+
+    #[test]
+    fn exit_status_zero_without_a_single_test_fails() {
+        let no_tests = (Decision::Fail, vec![FindingKind::NoTestsRan]);
+        assert_eq!(verdict(GREEN, tally(0, 0, 0)), no_tests);
+        assert_eq!(verdict(GREEN, tally(0, 0, 12)), no_tests);
+        assert_eq!(verdict(GREEN, None), no_tests);
+    }
+
+    #[test]
+    fn a_summary_with_failures_beats_exit_status_zero() {
+        let (decision, findings) = verdict(GREEN, tally(2, 1, 0));
+        assert_eq!(
+            (decision, findings),
+            (Decision::Fail, vec![FindingKind::OutputContradictsExit])
+        );
+    }
+
+    #[test]
+    fn a_test_binary_that_never_printed_its_summary_fails() {
+        let mut run = execution(GREEN, tally(2, 0, 0));
+        run.reading.unfinished_suites = 1;
+        assert_eq!(judge(&contract(), &evidence(vec![run])).decision, Decision::Fail);
+    }
+
+    #[test]
+    fn fewer_tests_than_the_contract_asks_for_fail() {
+        let mut parts = parts();
+        let run = command(&["cargo", "test"]);
+        parts.checks[0].kind = CheckKind::Tests(crate::check::TestsCheck { run, at_least: 12 });
+        let contract = Contract::parse(parts).unwrap();
+        let judged = judge(&contract, &evidence(vec![execution(GREEN, tally(11, 0, 3))]));
+        assert_eq!(judged.findings[0].kind, FindingKind::TooFewTests);
+        assert_eq!(judged.findings[0].criteria, ["AC1"]);
+    }
+
+    #[test]
+    fn a_command_that_ended_in_any_other_way_than_asked_fails() {
+        use FindingKind as Kind;
+        let ends = [
+            (Outcome::Exited { code: 101 }, Kind::CommandFailed),
+            (Outcome::Killed { signal: 11 }, Kind::CommandKilled),
+            (Outcome::TimedOut { limit_ms: 1 }, Kind::TimedOut),
+            (Outcome::OutputLimitExceeded { limit_bytes: 1 }, Kind::OutputLimit),
+            (Outcome::NotRun, Kind::NotRun),
+        ];
+        for (outcome, kind) in ends {
+            assert_eq!(verdict(outcome, tally(1, 0, 0)), (Decision::Fail, vec![kind]));
+        }
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_the_contracts_fault() {
+        let judged = judge(&contract(), &evidence(vec![execution(Outcome::NotFound, None)]));
+        assert_eq!(
+            (judged.decision, judged.blame),
+            (Decision::Inconclusive, Some(Blame::Contract))
+        );
+    }
+
+    #[test]
+    fn a_missing_program_of_the_workspace_is_the_reporters_fault() {
+        let mut run = execution(Outcome::NotFound, None);
+        run.command = command(&["./run-tests.sh"]);
+        let judged = judge(&contract(), &evidence(vec![run]));
+        assert_eq!((judged.decision, judged.blame), (Decision::Fail, Some(Blame::Reporter)));
+    }
+
+    #[test]
+    fn a_check_whose_command_was_never_started_is_no_yes() {
+        let judged = judge(&contract(), &evidence(vec![]));
+        assert_eq!((judged.decision, judged.blame), (Decision::Inconclusive, Some(Blame::Gate)));
+    }
+
+    #[test]
+    fn what_does_not_block_is_recorded_and_passes() {
+        let mut parts = parts();
+        let mut lint = command_check("lint", &["ruff", "check"]);
+        lint.blocking = false;
+        parts.checks.push(lint);
+        let contract = Contract::parse(parts).unwrap();
+        let mut lint = execution(Outcome::Exited { code: 1 }, None);
+        lint.check = "lint".to_owned();
+        let judged = judge(&contract, &evidence(vec![execution(GREEN, tally(1, 0, 0)), lint]));
+        assert_eq!((judged.decision, judged.findings.len()), (Decision::Pass, 1));
+    }
+
+    #[test]
+    fn a_file_that_is_missing_or_empty_fails() {
+        let path = |it: &str| TreePath::parse(it).unwrap();
+        let mut parts = parts();
+        parts.deliverables = vec![path("guide.md")];
+        parts.checks.push(Check {
+            id: "files".to_owned(),
+            blocking: true,
+            kind: CheckKind::Files(FilesCheck { paths: vec![path("empty.rs"), path("src")] }),
+        });
+        let contract = Contract::parse(parts).unwrap();
+        let mut seen = evidence(vec![execution(GREEN, tally(1, 0, 0))]);
+        seen.files = vec![
+            (path("empty.rs"), FileFact::File { size_bytes: 0 }),
+            (path("src"), FileFact::Directory { entries: 2 }),
+        ];
+        let judged = judge(&contract, &seen);
+        let titles: Vec<_> = judged.findings.iter().map(|it| it.title.as_str()).collect();
+        assert_eq!(titles, ["`empty.rs` is empty", "`guide.md` does not exist"]);
+        assert_eq!(judged.decision, Decision::Fail);
+    }
+
+    #[test]
+    fn a_changed_protected_file_is_recorded() {
+        let mut seen = evidence(vec![execution(GREEN, tally(1, 0, 0))]);
+        seen.protected_changes =
+            vec![ProtectedChange::Changed(TreePath::parse("tests/a.rs").unwrap())];
+        let judged = judge(&contract(), &seen);
+        assert_eq!(judged.decision, Decision::Pass);
+        assert_eq!(judged.findings[0].kind, FindingKind::ProtectedFileChanged);
+    }
+
+    #[test]
+    fn findings_and_titles_are_bounded() {
+        let many =
+            (0..FINDINGS_MAX + 5).map(|_| Reason::new(FindingKind::TestFailed, "é\n".repeat(900)));
+        let judged = Judgement::from_findings(many.map(|it| it.into_finding(None, true)).collect());
+        assert_eq!((judged.findings.len(), judged.findings_left_out), (FINDINGS_MAX, 5));
+        assert!(judged.findings.iter().all(|it| it.title.len() <= TITLE_BYTES_MAX));
+    }
+}

@@ -1,0 +1,59 @@
+//! Decides whether evidence meets a contract, and what follows from it.
+//!
+//! This crate never does I/O, never reads a clock, never spawns, never
+//! serializes, and is never async: the same input gives the same verdict, for
+//! ever. Every other crate only fetches what is decided on here, or carries
+//! away what was decided.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+#![warn(clippy::wildcard_enum_match_arm)]
+
+mod chain;
+pub mod check;
+mod command;
+mod contract;
+mod digest;
+mod evidence;
+mod fault;
+mod feedback;
+mod id;
+mod isolation;
+mod judge;
+pub mod limits;
+mod output;
+mod path;
+mod report;
+pub mod retry;
+mod round;
+mod route;
+mod source;
+mod task;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod verdict;
+
+pub use chain::Chain;
+pub use check::{Check, CheckKind};
+pub use command::{CommandLine, CommandLineError};
+pub use contract::{Contract, ContractFault, ContractParts, Criterion, RunLimits};
+pub use digest::{DigestError, Sha256Digest};
+pub use evidence::{Evidence, Execution, FileFact, LogRef, Outcome, ProtectedChange, Usage};
+pub use fault::Blame;
+pub use feedback::feedback;
+pub use id::{
+    CallbackId, EventId, Id, IdParseError, KeyId, Kind, LeaseToken, ReportId, RunId, TaskId,
+};
+pub use isolation::IsolationTier;
+pub use judge::{Judgement, judge, without_evidence};
+pub use output::{
+    Captured, Diagnostic, Excerpt, FailingTest, LogStream, Reading, Severity, TestTally,
+};
+pub use path::{PathError, PathPattern, TreePath};
+pub use report::{
+    Claim, ClaimEvidence, ClaimStatus, CompletionReport, ReasonCode, ReportFault, ReportStatus,
+};
+pub use round::{Round, conclude};
+pub use route::route;
+pub use source::{ArchiveFormat, GitSource, GitSourceError, InlineFile, WorkspaceSource};
+pub use task::TaskState;
+pub use verdict::{Decision, Finding, FindingKind, Location, NextStep, Verdict};
