@@ -1,0 +1,152 @@
+//! How much a line looks like the cause of a failure.
+
+use crate::pattern::{Pattern, pattern};
+
+/// From the worst to the least; within a class the earliest line comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Class {
+    /// A process died, or ran out of memory or time.
+    Crash,
+    /// Nothing behind it could run: syntax, imports, missing programs and files.
+    Blocker,
+    /// An error that says so where errors do.
+    Error,
+    /// An error that hides no other: something is not used.
+    Minor,
+    /// An error's word somewhere in the line, or a place without one.
+    Weak,
+    /// A tool that says that another one failed.
+    Echo,
+    /// It did not stop anything.
+    Warning,
+}
+
+static CRASH: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"\bSegmentation fault\b|\b\d+ Killed\b|^Killed\b|out of memory|OutOfMemoryError|\bOOMKilled\b|core dumped",
+        r"|has overflowed its stack|\b(?:Address|Thread|Memory|Leak)Sanitizer\b.*: |: runtime error: |\bDATA RACE\b",
+        r"|all goroutines are asleep|\bBus error\b|Cannot allocate memory|\bMemoryError\b|: Aborted\b|stack smashing",
+    ))
+});
+static BLOCKER: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"\b(?:SyntaxError|IndentationError|TabError|ModuleNotFoundError|ImportError|ParseError|ParseException)\b",
+        r"|(?i:cannot find module|cannot parse|could not parse|parse error|parsing error|syntax error|invalid-syntax)",
+        r"|(?i:command not found|unrecognized arguments|missing script|no rule to make target|fatal error:)",
+        r"|(?i:cannot open|could not resolve|cannot resolve|unable to resolve)|: Permission denied$",
+        r"|: No such file or directory$|ERR_MODULE_NOT_FOUND|\bConfiguration error\b",
+    ))
+});
+static ERROR: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"^\s*(?:\S{0,40} )?\[?(?i:error|fatal|fail|failed|failure|panic|critical|severe)\]?\b",
+        r"|(?i:\b(?:error|fatal)\b\]?(?:\[\w+\])?(?: [A-Z]+\d+)?:)|\b[A-Z]\w*(?:Error|Exception)\b(?::|$)|^\s*[✖×✘✗] ",
+        r"|\bCONFLICT\b|\bFAILED\b|^not ok\b|\bundefined reference\b|\bmultiple definition\b|^panic: ",
+    ))
+});
+static MINOR: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"(?i)\bimported and not used\b|\bdeclared (?:and|but) not used\b|\bimported but unused\b",
+        r"|\bunused (?:import|variable|argument)\b|\bnever used\b|\bun-sorted\b|\bline too long\b",
+    ))
+});
+static WEAK: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:errors?|fatal|failed|failure|fails|panicked|exception|undefined|unresolved|not found|cannot|can't",
+        r"|could not|couldn't|denied|conflict|mismatch|invalid|unable to|refused|aborted|assert(?:ion)?|unexpected",
+        r"|missing|expected|broken|timed out|does not|must be|would reformat|not allowed|unknown|illegal)\b",
+    ))
+});
+static ECHO: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"^(?:g?make|mingw32-make|ninja)(?:\[\d+\])?: |^npm (?:ERR!|error)|^error Command failed|^ELIFECYCLE|\bError \d+$",
+        r"|exit (?:status|code) \d+\b|^ninja: build stopped|^collect2: error|^compilation terminated",
+        r"|^\s*(?:Found )?\d+ (?:errors?|problems?|failures?)\b|^cc1(?:plus)?: |^BUILD FAIL|^Build FAIL",
+        r"|^Errors while running|^Error: Process completed|^\[ERROR\] (?:Re-run|To see|For more|\[Help|->)",
+        r"|^error: could not compile|^\s*\d+ of \d+ |errors occurred!$|^\[ERROR\]\s*$",
+    ))
+});
+static NOTHING: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:0|no|zero) (?:errors?|failures?|failed|warnings?|problems?|conflicts?)\b",
+        r"|\b(?:errors?|failed|failures?|warnings?|exceptions?|fail)(?:\s*=\s*(?:0|none|no|ok|false|null)|:?\s+(?:0|none|null))\b",
+        r"|\bgenerated \d+ warnings?\b",
+        r"|\b(?:error|failure|fail)[-_](?:prone|free|handler|handling|log|rate|count)",
+    ))
+});
+static WARNING: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        r"(?i)^\s*(?:\S+\s)?\[?(?:warn(?:ing)?|note|info|hint|help|debug|trace|notice|deprecat\w+)\b\]?",
+        r"|\b(?:warning|note|info|style|remark|help)(?:\[\w+\])?(?: [A-Z]+\d+)?: ",
+    ))
+});
+/// Lines of `npm` that only say where it was.
+static NPM_NOISE: Pattern = Pattern::new(|| {
+    pattern(
+        r"^npm (?:ERR!|error)(?:\s*$| (?:path|workspace|location|command|errno|syscall|A complete log|\s)| code (?:\d+|ELIFECYCLE)|.*(?:log of this run|_logs/))",
+    )
+});
+
+/// The class of a line; none where it says nothing. `leads` is whether it starts with a place.
+pub(super) fn class(line: &str, leads: bool) -> Option<Class> {
+    if NOTHING.is_match(line) || NPM_NOISE.is_match(line) {
+        return None;
+    }
+    let is_warning = WARNING.is_match(line);
+    if CRASH.is_match(line) && !is_warning {
+        return Some(Class::Crash);
+    }
+    if ECHO.is_match(line) {
+        // Its own faults are the exception.
+        let is_own = BLOCKER.is_match(line);
+        return Some(if is_own { Class::Blocker } else { Class::Echo });
+    }
+    if is_warning {
+        let is_notable = leads || line.contains("arning");
+        return is_notable.then_some(Class::Warning);
+    }
+    if BLOCKER.is_match(line) {
+        return Some(Class::Blocker);
+    }
+    if leads && MINOR.is_match(line) {
+        return Some(Class::Minor);
+    }
+    if leads || ERROR.is_match(line) {
+        return Some(Class::Error);
+    }
+    WEAK.is_match(line).then_some(Class::Weak)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_nothing_is_not_an_error() {
+        for line in [
+            "0 errors, 0 warnings",
+            "poll 3 errors=0 failed=0",
+            "row 7 error=none",
+            "no error",
+            "# fail 0",
+        ] {
+            assert_eq!(class(line, false), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_are_classed_by_what_they_say() {
+        for (line, expected) in [
+            ("/bin/bash: line 1: 14243 Killed    python load.py", Class::Crash),
+            ("/bin/bash: line 1: x: command not found", Class::Blocker),
+            ("error: checksum of model.bin does not match", Class::Error),
+            ("row 300: FAILED checksum mismatch", Class::Error),
+            ("src/a.rs: missing SPDX header", Class::Weak),
+            ("make: *** [Makefile:3: check] Error 3", Class::Echo),
+            ("a.c:2:3: warning: unused variable", Class::Warning),
+        ] {
+            assert_eq!(class(line, false), Some(expected), "{line}");
+        }
+        assert_eq!(class("all is well", false), None);
+    }
+}

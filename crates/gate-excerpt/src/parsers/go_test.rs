@@ -1,0 +1,195 @@
+//! `go test`. Only with `-v` it prints the tests that passed; without, the reading has failures but no tally.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use gate_core::Location;
+
+use super::{Context, LogParser};
+use crate::command::Call;
+use crate::draft::{Counts, Draft, Failure, Problem};
+use crate::limits::BLOCK_LINES_MAX;
+use crate::pattern::{Pattern, group, number, pattern};
+use crate::select::Cut;
+
+static RESULT: Pattern =
+    Pattern::new(|| pattern(r"^(\s*)--- (PASS|FAIL|SKIP): (\S+) \([\d.]+s\)$"));
+static PACKAGE: Pattern =
+    Pattern::new(|| pattern(r"^(ok  |FAIL|\?   )\t(\S+)(?:\t(.*)| \[(.*)\])$"));
+static LOG_LINE: Pattern = Pattern::new(|| pattern(r"^\s+(\S+\.go):(\d+): ?(.*)$"));
+static PANIC: Pattern = Pattern::new(|| pattern(r"^(panic: .*|fatal error: .*)$"));
+static FRAME: Pattern = Pattern::new(|| pattern(r"^\s+(\S+\.go):(\d+)(?: \+0x[0-9a-f]+)?$"));
+static FRAME_TEST: Pattern =
+    Pattern::new(|| pattern(r"\.(Test\w+|Example\w*|Fuzz\w+)(?:\.func\d+)*\("));
+static BUILD: Pattern = Pattern::new(|| pattern(r"^(?:vet: )?(\S+\.go):(\d+):(\d+): (.*)$"));
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct GoTest;
+
+#[derive(Debug, Default)]
+struct Run {
+    is_verbose: bool,
+    has_tests: bool,
+    results: Vec<(usize, String, String)>,
+    started: HashMap<String, usize>,
+    panic: Option<usize>,
+    race: Option<usize>,
+    packages: u64,
+}
+
+impl LogParser for GoTest {
+    fn tool(&self) -> &'static str {
+        "go-test"
+    }
+
+    fn is_called(&self, call: &Call) -> bool {
+        call.program == "gotestsum" || (call.program == "go" && call.subcommand() == "test")
+    }
+
+    fn is_banner(&self, line: &str) -> bool {
+        (line.starts_with("=== RUN   ") || line.contains('\t'))
+            && (line.starts_with("===") || PACKAGE.is_match(line))
+    }
+
+    fn read(&self, cx: &Context<'_>) -> Draft {
+        let mut draft = Draft::default();
+        let mut run = Run::default();
+        let mut in_build = false;
+        for (index, line) in cx.lines() {
+            if let Some(test) = line.strip_prefix("=== RUN   ") {
+                run.is_verbose = true;
+                run.started.insert(test.trim().to_owned(), index);
+            } else if let Some(found) = RESULT.captures(line) {
+                run.has_tests = true;
+                run.started.remove(group(&found, 3));
+                run.results.push((index, group(&found, 2).to_owned(), group(&found, 3).to_owned()));
+            } else if let Some(found) = PACKAGE.captures(line) {
+                run.packages += 1;
+                let note = format!("{}{}", group(&found, 3), group(&found, 4));
+                run.has_tests |=
+                    !note.contains("no test files") && !note.contains("no tests to run");
+                in_build = false;
+            } else if line.starts_with("# ") {
+                in_build = true;
+            } else if in_build && let Some(found) = BUILD.captures(line) {
+                let place = cx.paths.place(group(&found, 1), number(&found, 2), number(&found, 3));
+                let cut = Cut::new(index..index + 3, vec![index]);
+                draft.problems.push(Problem::error(group(&found, 4), cut).at(Some(place.location)));
+            } else if PANIC.is_match(line) {
+                run.panic.get_or_insert(index);
+            } else if line == "WARNING: DATA RACE" {
+                run.race.get_or_insert(index);
+            }
+        }
+        run.finish(cx, &mut draft);
+        draft
+    }
+}
+
+impl Run {
+    fn finish(self, cx: &Context<'_>, draft: &mut Draft) {
+        // A parent fails with its subtests.
+        let parents: HashSet<&str> = self.results.iter().flat_map(|it| ancestors(&it.2)).collect();
+        let leaves = || self.results.iter().filter(|it| !parents.contains(it.2.as_str()));
+        let count = |word: &str| leaves().filter(|it| it.1 == word).count() as u64;
+        let mut failed = count("FAIL");
+        for (index, _, name) in leaves().filter(|it| it.1 == "FAIL") {
+            draft.failures.push(self.failure(cx, *index, name));
+        }
+        if let Some(index) = self.panic.filter(|_| draft.failures.is_empty()) {
+            draft.failures.extend(self.crashed(cx, index));
+            failed = failed.max(draft.failures.len() as u64);
+        }
+        // Tests that started, and the binary died.
+        draft.unfinished += u32::from(self.is_verbose && !self.started.is_empty());
+        if self.is_verbose {
+            let passed = Some(count("PASS"));
+            draft.add_counts(Counts { passed, failed, errors: 0, skipped: count("SKIP") });
+        } else if self.packages > 0 && !self.has_tests {
+            draft.add_counts(Counts::NONE);
+        } else if failed > 0 || self.packages > 0 {
+            // How many passed is not printed.
+            draft.add_counts(Counts { passed: None, failed, errors: 0, skipped: count("SKIP") });
+        }
+    }
+
+    fn failure(&self, cx: &Context<'_>, index: usize, name: &str) -> Failure {
+        let name = name.to_owned();
+        if let Some(at) = self.panic.filter(|it| *it == index + 1) {
+            let (message, location, cut) = stack(cx, at);
+            return Failure { name, message, location, cut };
+        }
+        if let Some(at) = self.race.filter(|it| *it < index) {
+            let (message, location, mut cut) = stack(cx, at);
+            cut.range.end = cut.range.end.max(index + 3);
+            cut.keys.extend(index..index + 3);
+            return Failure { name, message, location, cut };
+        }
+        let indent = cx.log.line(index).len() - cx.log.line(index).trim_start().len();
+        let is_part = |it: &(usize, &str)| it.1.len() - it.1.trim_start().len() > indent;
+        let own: Vec<(usize, &str)> = cx
+            .log
+            .slice(index + 1..cx.log.len())
+            .take(BLOCK_LINES_MAX)
+            .take_while(is_part)
+            .take_while(|it| !RESULT.is_match(it.1))
+            .collect();
+        // With `-v` the output stands above the result.
+        let above: Vec<(usize, &str)> = cx
+            .log
+            .slice(index.saturating_sub(BLOCK_LINES_MAX)..index)
+            .rev()
+            .take_while(|it| LOG_LINE.is_match(it.1) || it.1.starts_with("        "))
+            .collect();
+        let lines = if own.is_empty() { above.into_iter().rev().collect() } else { own };
+        let first = lines.first().map_or(index, |it| it.0.min(index));
+        let end = lines.last().map_or(index, |it| it.0.max(index)) + 1;
+        let mut keys = vec![index];
+        let Some((at, found)) = lines.iter().find_map(|it| Some((it.0, LOG_LINE.captures(it.1)?)))
+        else {
+            return Failure { name, cut: Cut::new(first..end, keys), ..Failure::default() };
+        };
+        keys.push(at);
+        let mut message = group(&found, 3).to_owned();
+        let rest = lines.iter().filter(|it| it.0 > at).take_while(|it| !LOG_LINE.is_match(it.1));
+        rest.take(4).for_each(|it| {
+            message.push(' ');
+            message.push_str(it.1.trim());
+        });
+        let location = Some(cx.paths.location(group(&found, 1), number(&found, 2)));
+        Failure { name, message, location, cut: Cut::new(first..end, keys) }
+    }
+
+    /// A panic that ended the binary before the result was printed: the test is in the dump.
+    fn crashed(&self, cx: &Context<'_>, index: usize) -> Option<Failure> {
+        let (message, location, cut) = stack(cx, index);
+        let dump = cx.log.slice(index..cx.log.len()).take(BLOCK_LINES_MAX);
+        let in_dump =
+            dump.filter_map(|it| FRAME_TEST.captures(it.1)).map(|it| group(&it, 1).to_owned());
+        let running = self.started.iter().max_by_key(|it| it.1).map(|it| it.0.clone());
+        let name = in_dump.into_iter().next().or(running)?;
+        Some(Failure { name, message, location, cut })
+    }
+}
+
+fn ancestors(name: &str) -> impl Iterator<Item = &str> {
+    name.match_indices('/').map(|(at, _)| &name[..at])
+}
+
+/// A panic or a race: what it says, and the first frame in the project's own files.
+fn stack(cx: &Context<'_>, index: usize) -> (String, Option<Location>, Cut) {
+    let limit = cx.log.len().min(index + BLOCK_LINES_MAX);
+    let message = cx.log.line(index).trim_end_matches(" [recovered]").to_owned();
+    let frames = cx.log.slice(index..limit).filter_map(|(at, line)| {
+        let found = FRAME.captures(line)?;
+        let place = cx.paths.place(group(&found, 1), number(&found, 2), None);
+        (place.is_own && group(&found, 1) != "_testmain.go").then_some((at, place.location))
+    });
+    let own: Option<(usize, Location)> = frames.into_iter().next();
+    let end = own.as_ref().map_or(index, |it| it.0) + 1;
+    let mut keys = vec![index];
+    keys.extend(own.as_ref().map(|it| it.0));
+    let range: Range<usize> = index..end;
+    (message, own.map(|it| it.1), Cut::new(range, keys))
+}

@@ -1,0 +1,84 @@
+//! The parsers, one tool each. To add one: a file beside these, a line in [`PARSERS`], two real logs as fixtures.
+
+mod cargo;
+mod fallback;
+mod go_test;
+mod jest;
+mod js;
+mod mocha;
+mod nextest;
+mod node_test;
+mod panics;
+mod pytest;
+mod python;
+mod unittest;
+mod vitest;
+
+use std::ops::Range;
+
+use crate::Input;
+use crate::clean::Log;
+use crate::command::Call;
+use crate::draft::Draft;
+use crate::paths::Paths;
+
+pub(crate) use fallback::Fallback;
+
+/// All known runners and builders, in the order in which they look at a log.
+pub(crate) const PARSERS: [&dyn LogParser; 9] = [
+    &nextest::Nextest,
+    &cargo::Cargo,
+    &pytest::Pytest,
+    &unittest::Unittest,
+    &jest::Jest,
+    &vitest::Vitest,
+    &mocha::Mocha,
+    &node_test::NodeTest,
+    &go_test::GoTest,
+];
+
+/// Reads the output of one tool.
+pub(crate) trait LogParser: Sync {
+    /// The tool's name in a reading.
+    fn tool(&self) -> &'static str;
+
+    /// Whether the call runs this tool.
+    fn is_called(&self, call: &Call) -> bool;
+
+    /// Whether only this tool prints such a line; it says that a script ran the tool.
+    fn is_banner(&self, line: &str) -> bool;
+
+    /// Lines that tests printed and the tool shows: for other tools they say nothing.
+    fn captured(&self, _: &Context<'_>) -> Vec<Range<usize>> {
+        Vec::new()
+    }
+
+    /// Finds what the tool says. Called once; linear in the log.
+    fn read(&self, cx: &Context<'_>) -> Draft;
+}
+
+/// What a parser looks at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) log: &'a Log,
+    pub(crate) input: &'a Input<'a>,
+    pub(crate) paths: Paths<'a>,
+    pub(crate) calls: &'a [Call],
+    /// Whether the command's words name this tool; otherwise a script ran it, perhaps more than once.
+    pub(crate) is_named: bool,
+    /// For each line, whether another tool owns it.
+    pub(crate) taken: &'a [bool],
+}
+
+impl<'a> Context<'a> {
+    /// The lines that are whole and owned by no other tool.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> {
+        self.lines_in(0..self.log.len())
+    }
+
+    /// Those of a range.
+    pub(crate) fn lines_in(&self, range: Range<usize>) -> impl Iterator<Item = (usize, &'a str)> {
+        let Self { log, taken, .. } = *self;
+        log.slice(range).filter(move |(index, _)| !log.is_piece(*index) && !taken[*index])
+    }
+}

@@ -1,0 +1,202 @@
+//! The failing tests: their ids from the short summary, what happened from their blocks.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::block::{self, Block};
+use super::session::{Section, SectionKind};
+use crate::draft::Failure;
+use crate::parsers::Context;
+use crate::parsers::python::Cause;
+use crate::pattern::{Pattern, group, pattern};
+use crate::select::Cut;
+
+/// A log line of level ERROR has more than one blank.
+static ENTRY: Pattern =
+    Pattern::new(|| pattern(r"^(FAILED|ERROR|SUBFAILED\S*|SUBFAIL\S*) (\S.*)$"));
+static PROGRESS: Pattern = Pattern::new(|| {
+    pattern(
+        r"^(?:\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S.*?)\s*|(\S+::.+?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?)$",
+    )
+});
+
+/// A line of the short summary.
+#[derive(Debug)]
+struct Entry<'t> {
+    index: usize,
+    is_error: bool,
+    id: &'t str,
+    message: &'t str,
+}
+
+/// Blocks that wait for their test, in order.
+type Waiting<'t> = HashMap<String, VecDeque<Block<'t>>>;
+
+/// The failing tests, errors at set-up and collection among them.
+pub(super) fn failures(cx: &Context<'_>, sections: &[Section]) -> Vec<Failure> {
+    let of = |kind| sections.iter().filter(move |it| it.kind == kind).map(|it| it.range.clone());
+    let mut failed = Waiting::new();
+    let mut errors = Waiting::new();
+    let mut one_liners = VecDeque::new();
+    let mut order = Vec::new();
+    for range in of(SectionKind::Errors) {
+        for block in block::blocks(cx, range) {
+            order.push((true, key_of_title(block.title)));
+            errors.entry(key_of_title(block.title)).or_default().push_back(block);
+        }
+    }
+    for range in of(SectionKind::Failures) {
+        let blocks = block::blocks(cx, range.clone());
+        if blocks.is_empty() {
+            one_liners.extend(block::one_liners(cx, range));
+        }
+        for block in blocks {
+            order.push((false, block.title.to_owned()));
+            failed.entry(block.title.to_owned()).or_default().push_back(block);
+        }
+    }
+    let entries: Vec<Entry<'_>> =
+        of(SectionKind::Summary).flat_map(|it| cx.lines_in(it)).filter_map(entry).collect();
+    if entries.is_empty() {
+        return without_summary(cx, order, &mut failed, &mut errors);
+    }
+    let mut seen = HashSet::new();
+    let mut failures = Vec::new();
+    for entry in &entries {
+        let waiting = if entry.is_error { &mut errors } else { &mut failed };
+        let block = waiting.get_mut(&key_of_id(entry.id)).and_then(VecDeque::pop_front);
+        // What passed although it must not has no line of its own.
+        let start = entry.message.trim_end_matches("...");
+        let one_liner = one_liners
+            .pop_front_if(|(_, cause)| !entry.is_error && cause.message.starts_with(start));
+        // A test that fails and whose teardown errs too is one test.
+        if seen.insert(entry.id) {
+            failures.push(failure(cx, entry, block, one_liner));
+        }
+    }
+    failures
+}
+
+fn entry<'t>((index, line): (usize, &'t str)) -> Option<Entry<'t>> {
+    if !line.starts_with(['F', 'E', 'S']) {
+        return None;
+    }
+    let found = ENTRY.captures(line)?;
+    let status = found.get(1)?.as_str();
+    // Of a subtest, its description stands before the id.
+    let rest = line[status.len()..].trim_start();
+    let (id, message) = split_id(rest);
+    Some(Entry { index, is_error: status == "ERROR", id, message })
+}
+
+/// An id may hold ` - ` in its brackets.
+fn split_id(text: &str) -> (&str, &str) {
+    let whole = |id: &str| !id.contains('[') || id.ends_with(']');
+    let ends = text.match_indices(" - ").map(|(at, _)| (&text[..at], &text[at + 3..]));
+    let mut ends = ends.take(100);
+    let first = ends.clone().next();
+    ends.find(|it| whole(it.0)).or(first).unwrap_or((text.trim_end(), ""))
+}
+
+/// `tests/a.py::TestA::test_b[x::y]` has the title `TestA.test_b[x::y]`; a file that was collected, its path.
+fn key_of_id(id: &str) -> String {
+    let Some((_, path)) = id.split_once("::") else { return id.to_owned() };
+    let parameters = path.find('[').unwrap_or(path.len());
+    format!("{}{}", path[..parameters].replace("::", "."), &path[parameters..])
+}
+
+fn key_of_title(title: &str) -> String {
+    let prefixes = ["ERROR collecting ", "ERROR at setup of ", "ERROR at teardown of "];
+    prefixes.iter().find_map(|it| title.strip_prefix(it)).unwrap_or(title).to_owned()
+}
+
+fn failure(
+    cx: &Context<'_>,
+    entry: &Entry<'_>,
+    block: Option<Block<'_>>,
+    one_liner: Option<(usize, Cause)>,
+) -> Failure {
+    let (cause, range) = match (block, one_liner) {
+        (Some(block), _) => block::read(cx, block.range),
+        (None, Some((index, cause))) => (Some(cause), index.saturating_sub(1)..index + 1),
+        (None, None) => (None, entry.index..entry.index + 1),
+    };
+    let file = entry.id.split("::").next().unwrap_or(entry.id);
+    let of_file = || Some(cx.paths.location(file, None));
+    let name = entry.id.to_owned();
+    match cause {
+        Some(Cause { message, location, keys }) => Failure {
+            name,
+            message,
+            location: location.or_else(of_file),
+            cut: Cut::new(range, keys),
+        },
+        None => {
+            let keys = vec![range.start];
+            let cut = Cut::new(range, keys);
+            Failure { name, message: entry.message.to_owned(), location: of_file(), cut }
+        }
+    }
+}
+
+/// A run that was told to print no short summary, or that died before it.
+fn without_summary<'a>(
+    cx: &Context<'a>,
+    order: Vec<(bool, String)>,
+    failed: &mut Waiting<'a>,
+    errors: &mut Waiting<'a>,
+) -> Vec<Failure> {
+    if order.is_empty() {
+        return from_progress(cx);
+    }
+    let mut failures = Vec::new();
+    for (is_error, key) in order {
+        let waiting = if is_error { &mut *errors } else { &mut *failed };
+        let Some(block) = waiting.get_mut(&key).and_then(VecDeque::pop_front) else { continue };
+        let (cause, range) = block::read(cx, block.range);
+        let cause = cause.unwrap_or(Cause { message: String::new(), location: None, keys: vec![] });
+        let file = cause.location.as_ref().map(|it| it.file.as_str());
+        let name = match file {
+            Some(file) if !key.contains('/') => format!("{file}::{}", key.replace('.', "::")),
+            Some(_) | None => key,
+        };
+        let cut = Cut::new(range, cause.keys);
+        failures.push(Failure { name, message: cause.message, location: cause.location, cut });
+    }
+    failures
+}
+
+fn from_progress(cx: &Context<'_>) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    for (index, line) in cx.lines() {
+        let Some(found) = PROGRESS.captures(line) else { continue };
+        let name = format!("{}{}", group(&found, 1), group(&found, 2));
+        let file = name.split("::").next().unwrap_or_default().to_owned();
+        let location = Some(cx.paths.location(&file, None));
+        failures.push(Failure { name, message: String::new(), location, cut: Cut::line(index) });
+    }
+    failures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_ends_where_its_brackets_do() {
+        for (line, id, message) in [
+            ("a.py::test_x - assert 1 == 2", "a.py::test_x", "assert 1 == 2"),
+            ("a.py::test_x[a - b] - assert - no", "a.py::test_x[a - b]", "assert - no"),
+            ("a.py::test_x[a [b] :: c-d]", "a.py::test_x[a [b] :: c-d]", ""),
+            ("tests/test_a.py", "tests/test_a.py", ""),
+        ] {
+            assert_eq!(split_id(line), (id, message));
+        }
+    }
+
+    #[test]
+    fn a_title_belongs_to_its_id() {
+        assert_eq!(key_of_id("t/a.py::TestA::test_b[x::y.z]"), "TestA.test_b[x::y.z]");
+        assert_eq!(key_of_title("ERROR at setup of TestA.test_b"), "TestA.test_b");
+        assert_eq!(key_of_title("ERROR collecting t/a.py"), key_of_id("t/a.py"));
+    }
+}
