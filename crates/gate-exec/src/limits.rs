@@ -1,0 +1,39 @@
+//! The bounds of fetching and running that nobody else needs; those of the whole gate are in `gate_core::limits`.
+
+/// An init that was told to end its command has this long before it is killed itself.
+pub const KILL_GRACE_MS: u64 = 5_000;
+/// After the init is gone, its pipes have this long to close.
+pub const DRAIN_MS: u64 = 300;
+/// A program that another process still holds open for writing is tried again for this long.
+pub const TEXT_BUSY_RETRY_MS: u64 = 2_000;
+
+/// One fetch of one repository.
+pub const GIT_FETCH_SECONDS: u64 = 600;
+/// What one fetch may write: a pack as large as the largest workspace.
+pub const GIT_PACK_BYTES_MAX: u64 = gate_core::limits::WORKSPACE_BYTES_MAX;
+/// What is read of git's own messages.
+pub const GIT_MESSAGE_BYTES_MAX: u64 = 64 * 1024;
+/// One directory of a repository, as git stores it.
+pub const GIT_TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Packs of one mirror before they are put together.
+pub const MIRROR_PACKS_MAX: usize = 50;
+
+/// Once more than [`EXPANSION_FREE_BYTES`] were unpacked, each packed byte may become this many.
+pub const EXPANSION_RATIO_MAX: u64 = 250;
+/// See [`EXPANSION_RATIO_MAX`].
+pub const EXPANSION_FREE_BYTES: u64 = 64 * 1024 * 1024;
+/// Headers, padding, and entries outside the subdirectory may take this much of an unpacked tar beside its files.
+pub const TAR_OVERHEAD_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// A tar entry's extension headers: long names and the like.
+pub const TAR_EXTENSION_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Links that are followed for one path, as the kernel does.
+pub const LINK_HOPS_MAX: usize = 40;
+/// What one slice of a log may hold.
+pub const LOG_SLICE_BYTES_MAX: u64 = gate_core::limits::OUTPUT_BYTES_MAX;
+
+// A workspace of the largest size passes the expansion guard of an archive of the largest size.
+const _: () = assert!(
+    gate_core::limits::ARCHIVE_BYTES_MAX * EXPANSION_RATIO_MAX
+        >= gate_core::limits::WORKSPACE_BYTES_MAX
+);

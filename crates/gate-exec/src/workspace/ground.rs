@@ -1,0 +1,142 @@
+//! The directories that this process works in, and what dead processes left there.
+//!
+//! Each process has a directory of its own under the shared one, and holds a lock beside it for as
+//! long as it lives. A directory whose lock is free belongs to nobody any more.
+
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::remove::remove_tree;
+
+const LOCK_SUFFIX: &str = "lock";
+
+/// This process's own directory. Dropping it removes it.
+#[derive(Debug)]
+pub(super) struct Ground {
+    directory: PathBuf,
+    lock_path: PathBuf,
+    /// Held, never read.
+    _lock: File,
+    made: AtomicU64,
+}
+
+impl Ground {
+    /// Takes a new directory under `shared`, and removes what belongs to nobody.
+    pub(super) fn take(shared: &Path) -> io::Result<Self> {
+        make_private(shared)?;
+        sweep(shared)?;
+        let mut attempt = 0_u64;
+        loop {
+            attempt += 1;
+            let name = format!("{}-{attempt}", std::process::id());
+            let directory = shared.join(&name);
+            let lock_path = shared.join(format!("{name}.{LOCK_SUFFIX}"));
+            let Some(lock) = lock_now(&lock_path)? else { continue };
+            if directory.symlink_metadata().is_ok() {
+                remove_tree(&directory)?;
+            }
+            make_private(&directory)?;
+            return Ok(Self { directory, lock_path, _lock: lock, made: AtomicU64::new(0) });
+        }
+    }
+
+    /// A new, empty directory.
+    pub(super) fn make(&self) -> io::Result<PathBuf> {
+        let count = self.made.fetch_add(1, Ordering::Relaxed);
+        let path = self.directory.join(count.to_string());
+        make_private(&path)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        // Workspaces that are still alive keep theirs; a later sweep finds what is left.
+        if fs::remove_dir(&self.directory).is_ok() {
+            fs::remove_file(&self.lock_path).ok();
+        }
+    }
+}
+
+/// Makes a directory that only this user may enter.
+pub(super) fn make_private(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Waits for a lock that other processes may hold. It is free when the file is dropped.
+pub(super) fn lock(path: &Path) -> io::Result<File> {
+    loop {
+        let file = open_lock(path)?;
+        file.lock()?;
+        if is_still_there(&file, path)? {
+            return Ok(file);
+        }
+    }
+}
+
+/// Takes a lock if nobody holds it.
+fn lock_now(path: &Path) -> io::Result<Option<File>> {
+    let file = open_lock(path)?;
+    match file.try_lock() {
+        // Somebody may have removed it between opening and locking.
+        Ok(()) => Ok(is_still_there(&file, path)?.then_some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).open(path)
+}
+
+fn is_still_there(file: &File, path: &Path) -> io::Result<bool> {
+    match path.metadata() {
+        Ok(there) => Ok(there.ino() == file.metadata()?.ino()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn sweep(shared: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(shared)? {
+        let lock_path = entry?.path();
+        if lock_path.extension().is_none_or(|it| it != LOCK_SUFFIX) {
+            continue;
+        }
+        if let Some(lock) = lock_now(&lock_path)? {
+            remove_tree(&lock_path.with_extension(""))?;
+            fs::remove_file(&lock_path)?;
+            drop(lock);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_dead_process_left_is_swept_and_what_a_live_one_has_is_kept() {
+        let shared = tempfile::tempdir().unwrap();
+        let alive = Ground::take(shared.path()).unwrap();
+        let kept = alive.make().unwrap();
+        fs::create_dir_all(shared.path().join("1-1/0/tree")).unwrap();
+        fs::write(shared.path().join("1-1.lock"), "").unwrap();
+        let second = Ground::take(shared.path()).unwrap();
+        assert!(kept.exists());
+        assert!(!shared.path().join("1-1").exists());
+        assert!(!shared.path().join("1-1.lock").exists());
+        assert_ne!(second.make().unwrap(), kept);
+    }
+
+    #[test]
+    fn nothing_is_left_when_all_is_done() {
+        let shared = tempfile::tempdir().unwrap();
+        drop(Ground::take(shared.path()).unwrap());
+        assert_eq!(fs::read_dir(shared.path()).unwrap().count(), 0);
+    }
+}

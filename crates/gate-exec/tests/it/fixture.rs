@@ -1,0 +1,308 @@
+//! What the tests share: a gate's directories, a sandbox, small sources, and one helper for each question.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gate_core::testing::{command, command_check, parts};
+use gate_core::{
+    CommandLine, Contract, GitSource, InlineFile, IsolationTier, PathPattern, Sha256Digest,
+    TreePath, WorkspaceSource,
+};
+use gate_exec::{
+    Ended, Job, LogPlace, PASSED_BY_DEFAULT, PrepareError, PrepareSettings, Preparer, Profile,
+    RawExecution, Sandbox, SandboxError, SourceRef, Sources, Workspace, open, run_commands,
+};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+/// The directories of one gate, which do not outlive the test.
+pub(crate) struct Gate {
+    home: tempfile::TempDir,
+    pub(crate) preparer: Preparer,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub(crate) fn with(change: impl FnOnce(&mut PrepareSettings)) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let preparer = Preparer::new(&Self::settings(home.path(), change)).unwrap();
+        Self { home, preparer }
+    }
+
+    pub(crate) fn settings(
+        home: &Path,
+        change: impl FnOnce(&mut PrepareSettings),
+    ) -> PrepareSettings {
+        let (cache, work) = (home.join("cache"), home.join("work"));
+        let mut settings = PrepareSettings::new(cache, work, path());
+        change(&mut settings);
+        settings
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        let logs = self.home().join("logs");
+        fs::create_dir_all(&logs).unwrap();
+        logs
+    }
+
+    pub(crate) async fn prepare(
+        &self,
+        source: &WorkspaceSource,
+    ) -> Result<Workspace, PrepareError> {
+        self.prepare_from(&sources(source)).await
+    }
+
+    pub(crate) async fn prepare_from(
+        &self,
+        sources: &Sources<'_>,
+    ) -> Result<Workspace, PrepareError> {
+        self.preparer.prepare(sources, &CancellationToken::new()).await
+    }
+
+    /// Prepares an archive with these bytes.
+    pub(crate) async fn unpack(&self, bytes: &[u8]) -> Result<Workspace, PrepareError> {
+        self.unpack_below(bytes, None).await
+    }
+
+    pub(crate) async fn unpack_below(
+        &self,
+        bytes: &[u8],
+        subdirectory: Option<&str>,
+    ) -> Result<Workspace, PrepareError> {
+        let path = self.home().join("upload");
+        fs::write(&path, bytes).unwrap();
+        let source = archive(bytes, subdirectory);
+        let report = SourceRef { source: &source, archive: Some(&path) };
+        self.prepare_from(&Sources { report, ..sources(&source) }).await
+    }
+
+    /// An empty workspace, and one command in it.
+    pub(crate) async fn run(&self, words: &[&str]) -> Ended {
+        self.run_bounded(words, Duration::from_secs(60), 1024 * 1024).await
+    }
+
+    pub(crate) async fn run_bounded(
+        &self,
+        words: &[&str],
+        time_limit: Duration,
+        output_bytes_max: u64,
+    ) -> Ended {
+        let command = command(words);
+        let bounds = (time_limit, output_bytes_max);
+        let cancel = CancellationToken::new();
+        let ended = self.run_cancelled(&command, bounds, &cancel).await.unwrap();
+        assert!(processes_with(self.home()).is_empty(), "{:?}", processes_with(self.home()));
+        ended
+    }
+
+    pub(crate) async fn run_cancelled(
+        &self,
+        command: &CommandLine,
+        (time_limit, output_bytes_max): (Duration, u64),
+        cancel: &CancellationToken,
+    ) -> Result<Ended, SandboxError> {
+        let workspace = self.prepare(&WorkspaceSource::Files(Vec::new())).await.unwrap();
+        let variables = BTreeMap::new();
+        let job = Job {
+            command,
+            root: workspace.root(),
+            home: workspace.home(),
+            temporary: workspace.temporary(),
+            variables: &variables,
+            time_limit,
+            output_bytes_max,
+            logs: LogPlace { directory: self.logs(), stem: "0".to_owned() },
+        };
+        let ended = sandbox().await.run(&job, cancel).await;
+        workspace.dispose().await.unwrap();
+        ended
+    }
+
+    /// Runs commands in a workspace, as a contract would.
+    pub(crate) async fn run_in(
+        &self,
+        workspace: &Workspace,
+        commands: &[&[&str]],
+    ) -> Vec<RawExecution> {
+        self.run_contract(&contract(commands), workspace).await
+    }
+
+    pub(crate) async fn run_contract(
+        &self,
+        contract: &Contract,
+        workspace: &Workspace,
+    ) -> Vec<RawExecution> {
+        let cancel = CancellationToken::new();
+        let (sandbox, logs) = (sandbox().await, self.logs());
+        run_commands(contract, workspace, sandbox.as_ref(), &logs, &cancel).await.unwrap()
+    }
+}
+
+pub(crate) fn contract(commands: &[&[&str]]) -> Contract {
+    let check = |(index, words): (usize, &&[&str])| command_check(&format!("check-{index}"), words);
+    let mut parts = parts();
+    parts.checks = commands.iter().enumerate().map(check).collect();
+    parts.criteria[0].checks = parts.checks.iter().map(|it| it.id.clone()).collect();
+    Contract::parse(parts).unwrap()
+}
+
+pub(crate) async fn sandbox() -> Box<dyn Sandbox> {
+    open(IsolationTier::Process, profile()).await.unwrap()
+}
+
+pub(crate) fn profile() -> Profile {
+    Profile::from_environment(std::env::vars_os(), &PASSED_BY_DEFAULT)
+}
+
+fn path() -> OsString {
+    std::env::var_os("PATH").unwrap()
+}
+
+pub(crate) fn sources(source: &WorkspaceSource) -> Sources<'_> {
+    let report = SourceRef { source, archive: None };
+    Sources { report, baseline: None, protected: &[], watched: &[] }
+}
+
+pub(crate) fn archive(bytes: &[u8], subdirectory: Option<&str>) -> WorkspaceSource {
+    let sha256 = Sha256Digest::from_bytes(Sha256::digest(bytes).into());
+    let subdirectory = subdirectory.map(|it| TreePath::parse(it).unwrap());
+    WorkspaceSource::Archive { sha256, subdirectory }
+}
+
+pub(crate) fn files(files: &[(&str, &str)]) -> WorkspaceSource {
+    let file = |(path, text): &(&str, &str)| InlineFile {
+        path: TreePath::parse(*path).unwrap(),
+        content: text.as_bytes().to_vec(),
+        executable: text.starts_with("#!"),
+    };
+    WorkspaceSource::Files(files.iter().map(file).collect())
+}
+
+pub(crate) fn patterns(patterns: &[&str]) -> Vec<PathPattern> {
+    patterns.iter().map(|it| PathPattern::parse(*it).unwrap()).collect()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The processes that have this directory as theirs, or in their words or environment.
+pub(crate) fn processes_with(directory: &Path) -> Vec<String> {
+    let wanted = directory.to_str().unwrap();
+    let own = std::process::id().to_string();
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name == own || !name.bytes().all(|it| it.is_ascii_digit()) {
+            continue;
+        }
+        let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+        let cwd = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+        let words = text(&read("cmdline"));
+        let named = words.contains(wanted) || text(&read("environ")).contains(wanted);
+        if named || cwd.starts_with(directory) {
+            found.push(format!("{name}: {}", words.replace('\0', " ")));
+        }
+    }
+    found
+}
+
+/// A git repository to fetch from.
+pub(crate) struct Repository {
+    pub(crate) home: tempfile::TempDir,
+    format: &'static str,
+}
+
+impl Repository {
+    pub(crate) fn new() -> Self {
+        Self::with_format("sha1")
+    }
+
+    pub(crate) fn with_format(format: &'static str) -> Self {
+        let it = Self { home: tempfile::tempdir().unwrap(), format };
+        it.git(&[
+            "init",
+            "--quiet",
+            "--initial-branch=main",
+            &format!("--object-format={}", it.format),
+        ]);
+        it
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.home.path().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, &content).unwrap();
+        let mode = if content.as_ref().starts_with(b"#!") { 0o755 } else { 0o644 };
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        self
+    }
+
+    pub(crate) fn link(&self, path: &str, target: &str) -> &Self {
+        fs::create_dir_all(self.path(path).parent().unwrap()).unwrap();
+        symlink(target, self.path(path)).unwrap();
+        self
+    }
+
+    pub(crate) fn commit(&self) -> String {
+        self.git(&["add", "--all", "--force"]);
+        self.git(&["commit", "--quiet", "--allow-empty", "--message=x"]);
+        self.git(&["rev-parse", "HEAD"])
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        self.git_with(arguments, b"")
+    }
+
+    pub(crate) fn git_with(&self, arguments: &[&str], input: &[u8]) -> String {
+        use std::io::Write as _;
+        use std::process::{Command, Stdio};
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test makes the repository that is fetched"
+        )]
+        let mut child = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@t", "-c", "core.autocrlf=false"])
+            .args(["-c", "protocol.file.allow=always", "-c", "core.protectNTFS=false"])
+            .args(arguments)
+            .current_dir(self.home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("file://{}", self.home.path().display())
+    }
+
+    pub(crate) fn at(&self, commit: &str) -> WorkspaceSource {
+        self.below(commit, None)
+    }
+
+    pub(crate) fn below(&self, commit: &str, subdirectory: Option<&str>) -> WorkspaceSource {
+        let subdirectory = subdirectory.map(|it| TreePath::parse(it).unwrap());
+        let source = GitSource::parse(self.url(), commit.to_owned(), subdirectory);
+        WorkspaceSource::Git(source.unwrap())
+    }
+}

@@ -1,0 +1,11 @@
+//! Real repositories, real archives, real processes.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![expect(clippy::print_stdout, reason = "a test that cannot run says so")]
+
+mod archives;
+mod commands;
+mod crash;
+mod fixture;
+mod git_sources;
+mod leaks;
+mod protected;
