@@ -1,0 +1,177 @@
+//! A verdict is recorded once, by whoever holds the lease, with all that belongs to it or not at all.
+
+use futures_util::future::join_all;
+use gate_core::{Decision, TaskState};
+use gate_store::StoreError;
+
+use crate::fixture::{Fixture, body, origin, verdict};
+
+#[tokio::test]
+async fn a_verdict_closes_run_and_task_and_writes_event_and_callback() {
+    let it = Fixture::new("verdict").await;
+    let project = it.project("shop", 1).await;
+    let (key, run) = it.queued(project).await;
+    let leased = it.lease(1).await;
+    it.record(leased, Decision::Fail).await.unwrap();
+    let task = it.store.task(None, key.task).await.unwrap();
+    assert_eq!((task.state, task.rounds, task.current_run), (TaskState::Rework, 1, None));
+    let stored = it.store.verdict(project, run).await.unwrap().unwrap();
+    assert_eq!((stored.decision.as_str(), stored.findings.len()), ("FAIL", 1));
+    let callbacks = it.store.callbacks(project, key.task).await.unwrap();
+    assert_eq!((callbacks.len(), callbacks[0].kind.as_str()), (1, "verdict.decided"));
+    let events = it.store.task_events(project, key.task, 0, 10).await.unwrap();
+    assert_eq!(events.last().unwrap().kind, "verdict.decided");
+    assert_eq!(it.number("select count(*) from gate_queue").await, 0);
+}
+
+#[tokio::test]
+async fn only_a_fail_costs_a_round() {
+    let it = Fixture::new("rounds").await;
+    let project = it.project("shop", 1).await;
+    for (decision, rounds) in
+        [(Decision::Pass, 0), (Decision::Fail, 1), (Decision::Inconclusive, 0)]
+    {
+        let (key, _) = it.queued(project).await;
+        let leased = it.lease(1).await;
+        it.record(leased, decision).await.unwrap();
+        assert_eq!(it.store.task(None, key.task).await.unwrap().rounds, rounds, "{decision:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_late_verdict_of_a_run_that_was_taken_over_writes_nothing() {
+    let it = Fixture::new("late").await;
+    let project = it.project("shop", 1).await;
+    let (key, run) = it.queued(project).await;
+    // This worker was never registered, so that its run is lost from the start.
+    let late = it.lease(77).await;
+    let mut lost = it.store.take_over_lost_runs().await.unwrap();
+    let lost = lost.pop().unwrap();
+    assert_eq!((lost.lease.run(), lost.crashes, lost.worker), (run, 1, Some(77)));
+    let before = it.number("select event_sequence from project").await;
+    let recorded = it.record(late, Decision::Fail).await;
+    assert!(matches!(recorded, Err(StoreError::LeaseLost)), "{recorded:?}");
+    assert_eq!(it.number("select event_sequence from project").await, before);
+    assert_eq!(it.number("select count(*) from verdict").await, 0);
+    assert_eq!(it.number("select count(*) from callback").await, 0);
+    assert_eq!(it.store.task(None, key.task).await.unwrap().state, TaskState::Gating);
+    let pass = verdict(Decision::Pass);
+    it.store.record_verdict(lost.lease, &pass, &origin(), body).await.unwrap();
+    assert_eq!(it.store.task(None, key.task).await.unwrap().state, TaskState::Done);
+}
+
+#[tokio::test]
+async fn of_two_verdicts_that_race_with_a_cancel_at_most_one_story_is_told() {
+    let it = Fixture::new("race").await;
+    let project = it.project("shop", 1).await;
+    for _ in 0..10 {
+        let (key, run) = it.queued(project).await;
+        let leased = it.lease(1).await;
+        let by = origin();
+        let (recorded, cancelled) = tokio::join!(
+            it.record(leased, Decision::Pass),
+            it.store.cancel_task(key, "no", &by, body)
+        );
+        let state = it.store.run(None, run).await.unwrap().state;
+        let task = it.store.task(None, key.task).await.unwrap();
+        let callbacks = it.store.callbacks(project, key.task).await.unwrap().len();
+        match (recorded, cancelled) {
+            (Ok(()), Err(StoreError::TaskState { .. })) => {
+                assert_eq!((state.as_str(), task.state, callbacks), ("judged", TaskState::Done, 1));
+            }
+            (Err(StoreError::LeaseLost), Ok(())) => {
+                assert_eq!((state.as_str(), task.state), ("cancelled", TaskState::Aborted));
+                assert!(it.store.verdict(project, run).await.unwrap().is_none());
+                assert_eq!(callbacks, 1);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_verdict_of_which_a_part_cannot_be_written_is_not_written_at_all() {
+    let it = Fixture::new("atomic").await;
+    let project = it.project("shop", 1).await;
+    it.execute(
+        "create function fail() returns trigger language plpgsql as
+         $$ begin raise exception 'the disk is full'; end $$",
+    )
+    .await;
+    let (key, run) = it.queued(project).await;
+    for (break_it, mend_it) in [
+        (
+            "create trigger t before insert on finding for each row execute function fail()",
+            "drop trigger t on finding",
+        ),
+        (
+            "create trigger t before insert on event for each row execute function fail()",
+            "drop trigger t on event",
+        ),
+        (
+            "create trigger t before insert on callback for each row execute function fail()",
+            "drop trigger t on callback",
+        ),
+        (
+            "create trigger t before update on task for each row execute function fail()",
+            "drop trigger t on task",
+        ),
+    ] {
+        let leased = it.lease(77).await;
+        it.execute(break_it).await;
+        let recorded = it.record(leased, Decision::Fail).await;
+        assert!(matches!(recorded, Err(StoreError::Database(_))), "{break_it}: {recorded:?}");
+        it.execute(mend_it).await;
+        for table in [
+            "select count(*) from verdict",
+            "select count(*) from finding",
+            "select count(*) from callback",
+            "select count(*) from event where kind = 'verdict.decided'",
+            "select count(*) from gate_run where state <> 'queued'",
+            "select (1 - count(*)) from gate_queue where state = 'running'",
+        ] {
+            assert_eq!(it.number(table).await, 0, "{break_it}: {table}");
+        }
+        let task = it.store.task(None, key.task).await.unwrap();
+        assert_eq!((task.state, task.rounds), (TaskState::Gating, 0));
+        for lost in it.store.take_over_lost_runs().await.unwrap() {
+            it.store.return_run(lost.lease).await.unwrap();
+        }
+    }
+    let leased = it.lease(1).await;
+    it.record(leased, Decision::Fail).await.unwrap();
+    assert!(it.store.verdict(project, run).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn the_numbers_of_events_have_no_gap_at_any_moment() {
+    let it = Fixture::new("gapless").await;
+    let project = it.project("shop", 1).await;
+    let work = join_all((0..30).map(async |_| {
+        let key = it.task(project).await;
+        it.report(key, None).await.unwrap();
+        let Some(leased) = it.store.lease_next_runs(1, 1).await.unwrap().pop() else { return };
+        it.record(leased, Decision::Pass).await.unwrap();
+    }));
+    let look = async {
+        let mut looks = 0;
+        loop {
+            // One snapshot: whatever was committed by then, without a hole.
+            let holes = "select max(sequence) - count(*) from event";
+            assert_eq!(it.number(holes).await, 0);
+            looks += 1;
+            if it.number("select event_sequence from project").await >= 91 {
+                return looks;
+            }
+        }
+    };
+    let (_, looks) = tokio::join!(work, look);
+    assert!(looks > 1);
+    assert_eq!(
+        it.number("select max(sequence) from event").await,
+        91,
+        "1 project, 3 for each task"
+    );
+    let in_order = "select count(*) from (select sequence, lag(at) over (order by sequence) before, at from event) e where at < before - interval '10 seconds'";
+    assert_eq!(it.number(in_order).await, 0);
+}
