@@ -1,0 +1,327 @@
+//! One leased run, from workspace to recorded verdict: every step in order, every branch owned here.
+
+use std::io;
+use std::path::Path;
+
+use gate_api::body::{BodyError, Format};
+use gate_api::{InvalidField, SubmitReport, body, contract_document};
+use gate_blob::BlobError;
+use gate_core::limits::RUN_ATTEMPTS_MAX;
+use gate_core::{
+    Blame, Chain, CompletionReport, Contract, Decision, Evidence, Execution, FindingKind,
+    Judgement, LogStream, Outcome, Round, Verdict, WorkspaceSource, conclude, feedback, judge,
+    retry, without_evidence,
+};
+use gate_exec::{
+    ExecError, PrepareError, RawExecution, SourceRef, SourceRole, Sources, Workspace, run_commands,
+};
+use gate_store::{LeasedRun, Origin, StoreError};
+use tokio::task::spawn_blocking;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::logs::LogError;
+use crate::payload::{self, Judged};
+use crate::worker::WorkerContext;
+use crate::{archives, logs};
+
+/// Takes one leased run to its recorded verdict, or gives it back.
+pub(crate) async fn process(
+    run: LeasedRun,
+    ctx: &WorkerContext,
+    cancel: &CancellationToken,
+) -> Result<(), StoreError> {
+    if run.attempt > RUN_ATTEMPTS_MAX {
+        let title =
+            format!("the gate tried {RUN_ATTEMPTS_MAX} times and could not record a verdict");
+        let judgement = without_evidence(FindingKind::GateFault, Blame::Gate, title);
+        return record(run, judgement, None, None, ctx).await;
+    }
+    let gathered = match read_documents(&run) {
+        Ok((contract, report)) => {
+            let evidence = gather(&run, &contract, &report, ctx, cancel).await;
+            evidence.map(|it| (judge(&contract, &it), contract, Some(it)))
+        }
+        Err(error) => Err(error),
+    };
+    let (judgement, contract, evidence) = match gathered {
+        Ok(gathered) => gathered,
+        Err(GatherError::Cancelled) => return give_up(run, ctx).await,
+        Err(error) if may_retry(&run, &error) => return give_back(run, &error, ctx).await,
+        Err(error) => {
+            let judgement = without_evidence(error.kind(), error.blame(), error.told());
+            let contract = read_documents(&run).ok().map(|(contract, _)| contract);
+            return record(run, judgement, contract.as_ref(), None, ctx).await;
+        }
+    };
+    record(run, judgement, Some(&contract), evidence, ctx).await
+}
+
+/// The texts that were checked when they were accepted.
+fn read_documents(run: &LeasedRun) -> Result<(Contract, CompletionReport), GatherError> {
+    let format = match run.contract_media_type.as_str() {
+        "application/yaml" => Format::Yaml,
+        _ => Format::Json,
+    };
+    let contract = contract_document::read(run.contract_text.as_bytes(), format)?;
+    let report: SubmitReport = body::read(run.report_body.as_bytes(), Format::Json)?;
+    let report = CompletionReport::try_from(report)
+        .map_err(|it: Vec<InvalidField>| GatherError::Document(BodyError::Form(it)))?;
+    Ok((contract, report))
+}
+
+/// Fetches, runs, and reads; writes nothing to the database, so it can be repeated at will.
+async fn gather(
+    run: &LeasedRun,
+    contract: &Contract,
+    report: &CompletionReport,
+    ctx: &WorkerContext,
+    cancel: &CancellationToken,
+) -> Result<Evidence, GatherError> {
+    let source = report.workspace.as_ref().ok_or(GatherError::NoWorkspace)?;
+    let scratch = tempfile::Builder::new()
+        .prefix("run-")
+        .tempdir_in(&ctx.scratch_dir)
+        .map_err(GatherError::Scratch)?;
+    let workspace = prepare(run, contract, source, ctx, (scratch.path(), cancel)).await?;
+    let ran =
+        run_commands(contract, &workspace, ctx.sandbox.as_ref(), scratch.path(), cancel).await;
+    let root = workspace.root().to_string_lossy().into_owned();
+    let (tree, files) = (workspace.tree(), workspace.files().to_vec());
+    let protected_changes = workspace.protected_changes().to_vec();
+    if let Err(error) = workspace.dispose().await {
+        warn!(run.id = %run.lease.run(), error = %error, "a workspace was not removed; the next start sweeps it");
+    }
+    let mut executions = Vec::new();
+    for raw in ran? {
+        let logs = logs::keep(&ctx.blobs, &raw).await?;
+        let root = root.clone();
+        // Megabytes of output take a second to read, which other tasks of this thread would wait for.
+        let read = spawn_blocking(move || read_log(raw, &root)).await;
+        let read = read.map_err(|it| GatherError::Scratch(io::Error::other(it)))??;
+        executions.push(Execution { logs, ..read });
+    }
+    let isolation = ctx.sandbox.tier();
+    Ok(Evidence { tree, isolation, executions, files, protected_changes })
+}
+
+async fn prepare(
+    run: &LeasedRun,
+    contract: &Contract,
+    source: &WorkspaceSource,
+    ctx: &WorkerContext,
+    (scratch, cancel): (&Path, &CancellationToken),
+) -> Result<Workspace, GatherError> {
+    let project_id = run.lease.project_id();
+    let archive = archives::fetch(&ctx.blobs, project_id, source, scratch).await;
+    let archive = archive.map_err(|it| GatherError::archive(it, SourceRole::Report))?;
+    let baseline_archive = match contract.baseline() {
+        Some(baseline) => archives::fetch(&ctx.blobs, project_id, baseline, scratch)
+            .await
+            .map_err(|it| GatherError::archive(it, SourceRole::Baseline))?,
+        None => None,
+    };
+    let watched = contract.watched_paths();
+    let sources = Sources {
+        report: SourceRef { source, archive: archive.as_deref() },
+        baseline: contract
+            .baseline()
+            .map(|source| SourceRef { source, archive: baseline_archive.as_deref() }),
+        protected: contract.protected(),
+        watched: &watched,
+    };
+    Ok(ctx.preparer.prepare(&sources, cancel).await?)
+}
+
+fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
+    let bytes = raw.merged_bytes().map_err(GatherError::Scratch)?;
+    let (exit_code, signal) = match raw.outcome {
+        Outcome::Exited { code } => (Some(code), None),
+        Outcome::Killed { signal } => (None, Some(signal)),
+        Outcome::TimedOut { .. }
+        | Outcome::OutputLimitExceeded { .. }
+        | Outcome::NotFound
+        | Outcome::NotExecutable { .. }
+        | Outcome::NotRun => (None, None),
+    };
+    let reading = gate_excerpt::read(&gate_excerpt::Input {
+        bytes: &bytes,
+        command: &raw.command.to_words(),
+        exit_code,
+        signal,
+        timed_out: matches!(raw.outcome, Outcome::TimedOut { .. }),
+        stream: LogStream::Merged,
+        roots: &[root],
+    });
+    Ok(raw.into_execution(reading))
+}
+
+/// Only the gate's own faults are tried again.
+fn may_retry(run: &LeasedRun, error: &GatherError) -> bool {
+    error.blame() == Blame::Gate && run.attempt < RUN_ATTEMPTS_MAX
+}
+
+async fn give_back(
+    run: LeasedRun,
+    error: &GatherError,
+    ctx: &WorkerContext,
+) -> Result<(), StoreError> {
+    let run_id = run.lease.run();
+    let reason = Chain(error).to_string();
+    // Not `error!`: the attempt counter ends this loop, and the last attempt escalates.
+    warn!(run.id = %run_id, run.attempt = run.attempt, error = reason, "gate run {run_id} goes back to the queue");
+    metrics::counter!("gate_runs_retried_total").increment(1);
+    let delay = retry::run_delay(run.attempt, rand::random());
+    let origin = Origin::gate(run.request_id, run.traceparent);
+    ctx.store.give_back_run(run.lease, delay, &reason, &origin).await
+}
+
+/// The run was taken away, or this worker stops: then it is as if it had never been leased.
+async fn give_up(run: LeasedRun, ctx: &WorkerContext) -> Result<(), StoreError> {
+    let run_id = run.lease.run();
+    info!(run.id = %run_id, "gate run {run_id} was stopped");
+    ctx.store.return_run(run.lease).await
+}
+
+async fn record(
+    run: LeasedRun,
+    judgement: Judgement,
+    contract: Option<&Contract>,
+    evidence: Option<Evidence>,
+    ctx: &WorkerContext,
+) -> Result<(), StoreError> {
+    let verdict = verdict(judgement, contract, evidence, run.round);
+    let judged = Judged {
+        project: run.project,
+        task: run.lease.task(),
+        run: run.lease.run(),
+        report: Some(run.report),
+        traceparent: run.traceparent.clone(),
+        request_id: run.request_id.clone(),
+    };
+    let origin = Origin::gate(run.request_id, run.traceparent);
+    let write = |stamp| payload::decided(&judged, &verdict, stamp);
+    ctx.store.record_verdict(run.lease, &verdict, &origin, write).await?;
+    announce(judged.run, verdict.decision);
+    Ok(())
+}
+
+/// The whole answer: what was decided, and what follows from it.
+pub(crate) fn verdict(
+    judgement: Judgement,
+    contract: Option<&Contract>,
+    evidence: Option<Evidence>,
+    round: Round,
+) -> Verdict {
+    let (next_step, task_state) = conclude(judgement.decision, judgement.blame, round);
+    let feedback = feedback(contract, &judgement, round, next_step);
+    let (tree, isolation, executions) = match evidence {
+        Some(it) => (Some(it.tree), Some(it.isolation), it.executions),
+        None => (None, None, Vec::new()),
+    };
+    Verdict {
+        decision: judgement.decision,
+        next_step,
+        task_state,
+        round: round.number,
+        rounds_max: round.rounds_max,
+        findings: judgement.findings,
+        findings_left_out: judgement.findings_left_out,
+        executions,
+        tree,
+        isolation,
+        feedback,
+    }
+}
+
+pub(crate) fn announce(run: gate_core::RunId, decision: Decision) {
+    let decision = decision.as_str();
+    metrics::counter!("gate_runs_total", "decision" => decision).increment(1);
+    info!(run.id = %run, run.decision = decision, "gate run {run} was {decision}");
+}
+
+/// Why there is no evidence; each variant knows whose fault it is.
+#[derive(Debug, thiserror::Error)]
+enum GatherError {
+    #[error("the run was stopped")]
+    Cancelled,
+    #[error("a stored document could not be read back")]
+    Document(#[from] BodyError),
+    #[error("a report of status success was stored without a workspace")]
+    NoWorkspace,
+    #[error(transparent)]
+    Prepare(PrepareError),
+    #[error("the {0} archive was never uploaded")]
+    ArchiveUnknown(&'static str, SourceRole),
+    #[error("the object store failed")]
+    Blob(#[from] BlobError),
+    #[error("the logs could not be kept")]
+    Logs(#[from] LogError),
+    #[error("the run's own files could not be written")]
+    Scratch(#[source] io::Error),
+    #[error("a command could not be run")]
+    Exec(#[source] ExecError),
+}
+
+impl GatherError {
+    fn archive(error: BlobError, role: SourceRole) -> Self {
+        let whose = match role {
+            SourceRole::Report => "report's",
+            SourceRole::Baseline => "baseline's",
+        };
+        match error {
+            BlobError::NotFound { .. } => Self::ArchiveUnknown(whose, role),
+            error => Self::Blob(error),
+        }
+    }
+
+    fn blame(&self) -> Blame {
+        match self {
+            Self::Prepare(error) => error.blame(),
+            Self::Exec(error) => error.blame(),
+            Self::ArchiveUnknown(_, SourceRole::Report) => Blame::Reporter,
+            Self::ArchiveUnknown(_, SourceRole::Baseline) => Blame::Contract,
+            Self::Cancelled
+            | Self::Document(_)
+            | Self::NoWorkspace
+            | Self::Blob(_)
+            | Self::Logs(_)
+            | Self::Scratch(_) => Blame::Gate,
+        }
+    }
+
+    fn kind(&self) -> FindingKind {
+        match self.blame() {
+            Blame::Reporter => FindingKind::SourceUnusable,
+            Blame::Contract => FindingKind::BaselineUnusable,
+            Blame::Gate => FindingKind::GateFault,
+        }
+    }
+
+    /// What the verdict says.
+    fn told(&self) -> String {
+        match self.blame() {
+            Blame::Reporter | Blame::Contract => Chain(self).to_string(),
+            // Which check, and at which stage: the person who decides starts there.
+            Blame::Gate => format!("the gate could not judge: {}", Chain(self)),
+        }
+    }
+}
+
+impl From<PrepareError> for GatherError {
+    fn from(error: PrepareError) -> Self {
+        match error {
+            PrepareError::Cancelled => Self::Cancelled,
+            error => Self::Prepare(error),
+        }
+    }
+}
+
+impl From<ExecError> for GatherError {
+    fn from(error: ExecError) -> Self {
+        match error {
+            ExecError::Cancelled => Self::Cancelled,
+            error => Self::Exec(error),
+        }
+    }
+}
