@@ -1,0 +1,34 @@
+//! Tools that not every machine has.
+
+use std::process::{Command, Stdio};
+
+/// Set to `1` where every tool is there: then a test that lacks one fails.
+const REQUIRE_TOOLS: &str = "DONEGATE_TEST_REQUIRE_TOOLS";
+
+/// Whether the command works. Where it does not, the test says so and ends, or fails if all tools are required.
+///
+/// # Panics
+/// When the tool is missing and `DONEGATE_TEST_REQUIRE_TOOLS=1`.
+#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+#[must_use]
+pub fn has_tool(words: &[&str]) -> bool {
+    let [program, arguments @ ..] = words else { panic!("a tool has a name") };
+    let mut command = command(program);
+    let ended = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if ended.is_ok_and(|it| it.success()) {
+        return true;
+    }
+    let told = format!("`{}` does not work on this machine", words.join(" "));
+    let required = std::env::var_os(REQUIRE_TOOLS).is_some_and(|it| it == "1");
+    assert!(!required, "{told}, and {REQUIRE_TOOLS} is set");
+    eprintln!("this test did not run: {told}");
+    false
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test plays the agent here, which is not the gate"
+)]
+pub(crate) fn command(program: &str) -> Command {
+    Command::new(program)
+}

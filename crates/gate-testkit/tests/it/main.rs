@@ -1,0 +1,19 @@
+//! Product stories: what a user of the gate is promised, over HTTP, against the real gate.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod callbacks;
+mod cancel;
+mod contracts;
+mod crowd;
+mod documents;
+mod gate_faults;
+mod help;
+mod hostile;
+mod idempotency;
+mod logs;
+mod roles;
+mod rules;
+mod slow_clients;
+mod sources;
+mod tests_of_projects;
+mod waiting;
