@@ -37,24 +37,34 @@ pub(crate) async fn process(
         let judgement = without_evidence(FindingKind::GateFault, Blame::Gate, title);
         return record(run, judgement, None, None, ctx).await;
     }
-    let gathered = match read_documents(&run) {
-        Ok((contract, report)) => {
-            let evidence = gather(&run, &contract, &report, ctx, cancel).await;
-            evidence.map(|it| (judge(&contract, &it), contract, Some(it)))
-        }
-        Err(error) => Err(error),
+    let (contract, report) = match read_documents(&run) {
+        Ok(documents) => documents,
+        Err(error) => return conclude_without(run, &error, None, ctx).await,
     };
-    let (judgement, contract, evidence) = match gathered {
-        Ok(gathered) => gathered,
-        Err(GatherError::Cancelled) => return give_up(run, ctx).await,
-        Err(error) if may_retry(&run, &error) => return give_back(run, &error, ctx).await,
-        Err(error) => {
-            let judgement = without_evidence(error.kind(), error.blame(), error.told());
-            let contract = read_documents(&run).ok().map(|(contract, _)| contract);
-            return record(run, judgement, contract.as_ref(), None, ctx).await;
+    match gather(&run, &contract, &report, ctx, cancel).await {
+        Ok(evidence) => {
+            let judgement = judge(&contract, &evidence);
+            record(run, judgement, Some(&contract), Some(evidence), ctx).await
         }
-    };
-    record(run, judgement, Some(&contract), evidence, ctx).await
+        Err(error) => conclude_without(run, &error, Some(&contract), ctx).await,
+    }
+}
+
+/// There is no evidence: the run is put back as it was, tried again, or blamed on whoever's fault it is.
+async fn conclude_without(
+    run: LeasedRun,
+    error: &GatherError,
+    contract: Option<&Contract>,
+    ctx: &WorkerContext,
+) -> Result<(), StoreError> {
+    if matches!(error, GatherError::Cancelled) {
+        return give_up(run, ctx).await;
+    }
+    if may_retry(&run, error) {
+        return give_back(run, error, ctx).await;
+    }
+    let judgement = without_evidence(error.kind(), error.blame(), error.told());
+    record(run, judgement, contract, None, ctx).await
 }
 
 /// The texts that were checked when they were accepted.
