@@ -49,6 +49,11 @@ pub fn read<T: DeserializeOwned + ToSchema + 'static>(
     if !faults.is_empty() {
         return Err(BodyError::Form(faults));
     }
+    typed(value)
+}
+
+/// A value without form faults as its type; what the schema cannot say, such as `2.0` for a count, is a fault here.
+pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, BodyError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let pointer = pointer_of(error.path());
         BodyError::Form(vec![InvalidField::new(pointer, error.into_inner().to_string())])

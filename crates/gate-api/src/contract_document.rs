@@ -205,7 +205,7 @@ pub fn read(bytes: &[u8], format: Format) -> Result<Contract, BodyError> {
     let value = body::parse(bytes, format)?;
     let mut faults = body::form_faults::<ContractDocument>(&value);
     if faults.is_empty() {
-        return body::read::<ContractDocument>(bytes, format)?.try_into().map_err(BodyError::Form);
+        return body::typed::<ContractDocument>(value)?.try_into().map_err(BodyError::Form);
     }
     // What is left without the fields at fault may have faults of sense: they are listed in the same answer.
     let rest = serde_json::from_value::<ContractDocument>(body::without(value, &faults));
