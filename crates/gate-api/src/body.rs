@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use gate_core::pointer::escape;
 use jsonschema::Validator;
 use jsonschema::error::{ValidationError, ValidationErrorKind};
 use serde::de::DeserializeOwned;
@@ -213,11 +214,6 @@ fn pointer_of(path: &serde_path_to_error::Path) -> String {
             Segment::Unknown => String::new(),
         })
         .collect()
-}
-
-/// As RFC 6901 wants the parts of a pointer.
-fn escape(part: &str) -> String {
-    part.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

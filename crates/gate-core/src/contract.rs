@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::limits;
 use crate::{Check, PathPattern, TreePath, WorkspaceSource};
+use crate::{limits, pointer};
 
 /// A contract whose parts fit together. Made only by [`Contract::parse`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,7 +237,7 @@ impl Faults {
             self.add("/environment/variables", detail);
         }
         for name in parts.variables.keys() {
-            let pointer = format!("/environment/variables/{}", escape(name));
+            let pointer = format!("/environment/variables/{}", pointer::escape(name));
             let word = |it: char| it.is_ascii_alphanumeric() || it == '_';
             if name.is_empty() || !name.chars().all(word) || name.starts_with(char::is_numeric) {
                 self.add(pointer, "a variable's name has letters, digits, and `_` only");
@@ -263,11 +263,6 @@ impl Faults {
             self.add("/rounds_max", detail);
         }
     }
-}
-
-/// As RFC 6901 wants the parts of a pointer.
-fn escape(part: &str) -> String {
-    part.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

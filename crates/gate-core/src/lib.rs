@@ -22,6 +22,7 @@ mod judge;
 pub mod limits;
 mod output;
 mod path;
+pub mod pointer;
 mod report;
 pub mod retry;
 mod round;
