@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use gate_core::check::{CommandCheck, FilesCheck, TestsCheck};
 use gate_core::limits;
 use gate_core::{
-    Check, CheckKind, CommandLine, Contract, ContractParts, Criterion, PathPattern, RunLimits,
-    TreePath,
+    Check, CheckKind, CommandLine, Contract, ContractParts, Criterion, Environment, PathPattern,
+    RunLimits, TreePath,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -239,13 +239,17 @@ impl TryFrom<ContractDocument> for Contract {
             out_of_scope: document.out_of_scope,
             protected: patterns(document.protected, &mut faults),
             checks: read_checks(document.checks, &mut faults),
-            variables: document.environment.unwrap_or_default().variables,
+            environment: Environment {
+                variables: document.environment.unwrap_or_default().variables,
+                ..Environment::default()
+            },
             limits: RunLimits {
                 command_seconds: limits
                     .command_seconds
                     .unwrap_or(defaults.command_seconds.min(run_seconds)),
                 run_seconds,
                 output_bytes: limits.output_bytes.unwrap_or(defaults.output_bytes),
+                ..defaults
             },
             rounds_max,
             reports_max: document.reports_max.unwrap_or(limits::REPORTS_DEFAULT.max(rounds_max)),

@@ -103,6 +103,15 @@ pub struct OutcomeBody {
     /// The output limit that it hit, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_limit_bytes: Option<u64>,
+    /// The limit of CPU time that it hit, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_limit_ms: Option<u64>,
+    /// The memory limit that it hit, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_memory_bytes: Option<u64>,
+    /// The disk limit with which it failed, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_limit_bytes: Option<u64>,
     /// There is no such program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_found: Option<bool>,
@@ -134,6 +143,13 @@ impl From<Outcome> for OutcomeBody {
             Outcome::TimedOut { limit_ms } => Self { timed_out_ms: Some(limit_ms), ..none },
             Outcome::OutputLimitExceeded { limit_bytes } => {
                 Self { output_limit_bytes: Some(limit_bytes), ..none }
+            }
+            Outcome::CpuLimitExceeded { limit_ms } => Self { cpu_limit_ms: Some(limit_ms), ..none },
+            Outcome::OutOfMemory { limit_bytes } => {
+                Self { out_of_memory_bytes: Some(limit_bytes), ..none }
+            }
+            Outcome::DiskLimitExceeded { limit_bytes } => {
+                Self { disk_limit_bytes: Some(limit_bytes), ..none }
             }
             Outcome::NotFound => Self { not_found: Some(true), ..none },
             Outcome::NotExecutable { errno } => Self { not_executable: Some(errno), ..none },

@@ -196,6 +196,15 @@ fn outcome(outcome: &OutcomeBody) -> String {
         OutcomeBody { output_limit_bytes: Some(limit), .. } => {
             format!("stopped at its output limit of {limit} bytes")
         }
+        OutcomeBody { cpu_limit_ms: Some(limit), .. } => {
+            format!("stopped at its limit of {limit} ms of CPU time")
+        }
+        OutcomeBody { out_of_memory_bytes: Some(limit), .. } => {
+            format!("stopped at its memory limit of {limit} bytes")
+        }
+        OutcomeBody { disk_limit_bytes: Some(limit), .. } => {
+            format!("failed with its {limit} bytes of disk used up")
+        }
         OutcomeBody { not_found: Some(_), .. } => "no such program".to_owned(),
         OutcomeBody { not_executable: Some(errno), .. } => {
             format!("cannot be executed (error {errno})")

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::{Check, PathPattern, TreePath, WorkspaceSource};
+use crate::{
+    Check, CommandLine, IsolationTier, NetworkAccess, PathPattern, TreePath, WorkspaceSource,
+};
 use crate::{limits, pointer};
 
 /// A contract whose parts fit together. Made only by [`Contract::parse`].
@@ -26,8 +28,8 @@ pub struct ContractParts {
     pub protected: Vec<PathPattern>,
     /// The questions that show it.
     pub checks: Vec<Check>,
-    /// Set for every acceptance command.
-    pub variables: BTreeMap<String, String>,
+    /// What the commands find around them.
+    pub environment: Environment,
     /// The bounds of a run.
     pub limits: RunLimits,
     /// FAILs before a person is called.
@@ -49,6 +51,25 @@ pub struct Criterion {
     pub checks: Vec<String>,
 }
 
+/// What the commands find around them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// Set for every command.
+    pub variables: BTreeMap<String, String>,
+    /// Run before the checks, in the same tree; their faults are not the reporter's.
+    pub setup: Vec<CommandLine>,
+    /// What the setup may reach.
+    pub setup_network: NetworkAccess,
+    /// What the checks may reach.
+    pub checks_network: NetworkAccess,
+    /// The weakest tier that the contract takes, where it says so.
+    pub isolation_min: Option<IsolationTier>,
+    /// Whether the checks need 127.0.0.1.
+    pub loopback: bool,
+    /// The image of the tier `container`.
+    pub image: Option<String>,
+}
+
 /// The bounds of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunLimits {
@@ -56,6 +77,16 @@ pub struct RunLimits {
     pub command_seconds: u32,
     /// For all of them together.
     pub run_seconds: u32,
+    /// CPU time of one command, all its processes together.
+    pub cpu_seconds: u32,
+    /// Memory of all processes of a command together.
+    pub memory_mb: u32,
+    /// Processes and threads of a command at once.
+    pub processes: u32,
+    /// Files that one process may have open.
+    pub open_files: u32,
+    /// What the run may write.
+    pub disk_mb: u32,
     /// What one command may print.
     pub output_bytes: u64,
 }
@@ -73,11 +104,50 @@ pub struct ContractFault {
 const RESERVED_VARIABLES: [&str; 6] =
     ["PATH", "HOME", "TMPDIR", "LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV"];
 
+impl Default for Environment {
+    fn default() -> Self {
+        Self {
+            variables: BTreeMap::new(),
+            setup: Vec::new(),
+            setup_network: NetworkAccess::Full,
+            checks_network: NetworkAccess::None,
+            isolation_min: None,
+            loopback: false,
+            image: None,
+        }
+    }
+}
+
+impl RunLimits {
+    /// What the run may write, in bytes.
+    #[must_use]
+    pub const fn disk_bytes(&self) -> u64 {
+        self.disk_mb as u64 * 1024 * 1024
+    }
+
+    /// Files and directories that the run may make.
+    #[must_use]
+    pub const fn disk_entries(&self) -> u64 {
+        self.disk_mb as u64 * limits::DISK_ENTRIES_PER_MB as u64
+    }
+
+    /// Memory of a command, in bytes.
+    #[must_use]
+    pub const fn memory_bytes(&self) -> u64 {
+        self.memory_mb as u64 * 1024 * 1024
+    }
+}
+
 impl Default for RunLimits {
     fn default() -> Self {
         Self {
             command_seconds: limits::COMMAND_SECONDS_DEFAULT,
             run_seconds: limits::RUN_SECONDS_DEFAULT,
+            cpu_seconds: limits::CPU_SECONDS_DEFAULT,
+            memory_mb: limits::MEMORY_MB_DEFAULT,
+            processes: limits::PROCESSES_DEFAULT,
+            open_files: limits::OPEN_FILES_DEFAULT,
+            disk_mb: limits::DISK_MB_DEFAULT,
             output_bytes: limits::OUTPUT_BYTES_DEFAULT,
         }
     }
@@ -134,10 +204,10 @@ impl Contract {
         &self.0.checks
     }
 
-    /// Set for every acceptance command.
+    /// What the commands find around them.
     #[must_use]
-    pub fn variables(&self) -> &BTreeMap<String, String> {
-        &self.0.variables
+    pub fn environment(&self) -> &Environment {
+        &self.0.environment
     }
 
     /// The bounds of a run.
@@ -231,12 +301,13 @@ impl Faults {
     }
 
     fn variables(&mut self, parts: &ContractParts) {
-        let count = parts.variables.len();
+        let variables = &parts.environment.variables;
+        let count = variables.len();
         if count > limits::VARIABLES_MAX {
             let detail = format!("{count} variables are more than {}", limits::VARIABLES_MAX);
             self.add("/environment/variables", detail);
         }
-        for name in parts.variables.keys() {
+        for name in variables.keys() {
             let pointer = format!("/environment/variables/{}", pointer::escape(name));
             let word = |it: char| it.is_ascii_alphanumeric() || it == '_';
             if name.is_empty() || !name.chars().all(word) || name.starts_with(char::is_numeric) {
@@ -294,7 +365,7 @@ mod tests {
         parts.criteria.push(parts.criteria[0].clone());
         parts.criteria[1].checks.clear();
         parts.protected = vec![PathPattern::parse("tests/**").unwrap()];
-        parts.variables.insert("PATH".into(), "/evil".into());
+        parts.environment.variables.insert("PATH".into(), "/evil".into());
         parts.limits.command_seconds = 9_999;
         parts.rounds_max = 99;
         assert_eq!(

@@ -1,6 +1,6 @@
 //! Everything that the gate itself saw. Nothing in here comes from a report.
 
-use crate::{CommandLine, IsolationTier, Reading, Sha256Digest, TreePath};
+use crate::{CommandLine, Isolation, Reading, Sha256Digest, TreePath};
 
 /// What one run saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Evidence {
     /// The digest of the judged tree, protected files laid over.
     pub tree: Sha256Digest,
     /// How strongly the commands were walled in.
-    pub isolation: IsolationTier,
+    pub isolation: Isolation,
     /// One for each acceptance command, in the contract's order.
     pub executions: Vec<Execution>,
     /// What stood at the paths that the contract asks for, before any command ran.
@@ -32,6 +32,8 @@ pub struct Execution {
     pub stragglers_killed: u32,
     /// The whole logs: stdout, stderr, merged.
     pub logs: [LogRef; 3],
+    /// Whether it once could start no further process or thread: a bound that ends nothing by itself.
+    pub process_limit_hit: bool,
     /// What was read in the merged log.
     pub reading: Reading,
 }
@@ -56,6 +58,21 @@ pub enum Outcome {
     },
     /// It printed more than its limit.
     OutputLimitExceeded {
+        /// The limit that was hit.
+        limit_bytes: u64,
+    },
+    /// Its processes together used more CPU time than its limit.
+    CpuLimitExceeded {
+        /// The limit that was hit.
+        limit_ms: u64,
+    },
+    /// Its processes together used more memory than its limit, and were ended.
+    OutOfMemory {
+        /// The limit that was hit.
+        limit_bytes: u64,
+    },
+    /// It failed where there was no more room to write to.
+    DiskLimitExceeded {
         /// The limit that was hit.
         limit_bytes: u64,
     },

@@ -72,12 +72,17 @@ const fn rank(kind: FindingKind) -> u8 {
         FindingKind::GateFault
         | FindingKind::SourceUnusable
         | FindingKind::BaselineUnusable
+        | FindingKind::SetupFailed
+        | FindingKind::IsolationUnavailable
         | FindingKind::CommandNotFound
         | FindingKind::CommandNotExecutable => 0,
         FindingKind::FileMissing | FindingKind::FileEmpty => 1,
         FindingKind::CommandFailed | FindingKind::CommandKilled | FindingKind::TestFailed => 2,
         FindingKind::TimedOut
         | FindingKind::OutputLimit
+        | FindingKind::CpuLimit
+        | FindingKind::OutOfMemory
+        | FindingKind::DiskLimit
         | FindingKind::NoTestsRan
         | FindingKind::TooFewTests
         | FindingKind::OutputContradictsExit => 3,
@@ -187,6 +192,9 @@ mod tests {
             (Outcome::Killed { signal: 11 }, Kind::CommandKilled),
             (Outcome::TimedOut { limit_ms: 1 }, Kind::TimedOut),
             (Outcome::OutputLimitExceeded { limit_bytes: 1 }, Kind::OutputLimit),
+            (Outcome::CpuLimitExceeded { limit_ms: 1 }, Kind::CpuLimit),
+            (Outcome::OutOfMemory { limit_bytes: 1 }, Kind::OutOfMemory),
+            (Outcome::DiskLimitExceeded { limit_bytes: 1 }, Kind::DiskLimit),
             (Outcome::NotRun, Kind::NotRun),
         ];
         for (outcome, kind) in ends {

@@ -36,7 +36,7 @@ mod verdict;
 pub use chain::Chain;
 pub use check::{Check, CheckKind};
 pub use command::{CommandLine, CommandLineError};
-pub use contract::{Contract, ContractFault, ContractParts, Criterion, RunLimits};
+pub use contract::{Contract, ContractFault, ContractParts, Criterion, Environment, RunLimits};
 pub use digest::{DigestError, Sha256Digest};
 pub use evidence::{Evidence, Execution, FileFact, LogRef, Outcome, ProtectedChange, Usage};
 pub use fault::Blame;
@@ -44,7 +44,7 @@ pub use feedback::feedback;
 pub use id::{
     CallbackId, EventId, Id, IdParseError, KeyId, Kind, LeaseToken, ReportId, RunId, TaskId,
 };
-pub use isolation::IsolationTier;
+pub use isolation::{Isolation, IsolationTier, MemoryBound, NetworkAccess, WorkspaceKind};
 pub use judge::{Judgement, judge, without_evidence};
 pub use output::{
     Captured, Diagnostic, Excerpt, FailingTest, LogStream, Reading, Severity, TestTally,

@@ -49,6 +49,30 @@ pub const RUN_SECONDS_MAX: u32 = 8 * 3600;
 pub const OUTPUT_BYTES_DEFAULT: u64 = 16 * 1024 * 1024;
 /// See [`OUTPUT_BYTES_DEFAULT`].
 pub const OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// CPU time of one command, all its processes together: default and largest limit.
+pub const CPU_SECONDS_DEFAULT: u32 = 3600;
+/// See [`CPU_SECONDS_DEFAULT`].
+pub const CPU_SECONDS_MAX: u32 = 64 * 4 * 3600;
+/// Memory of all processes of a command together: default and largest limit.
+pub const MEMORY_MB_DEFAULT: u32 = 2048;
+/// See [`MEMORY_MB_DEFAULT`].
+pub const MEMORY_MB_MAX: u32 = 1024 * 1024;
+/// Processes and threads of a command at once: default and largest limit.
+pub const PROCESSES_DEFAULT: u32 = 256;
+/// See [`PROCESSES_DEFAULT`].
+pub const PROCESSES_MAX: u32 = 32_768;
+/// Files that one process may have open: default and largest limit.
+pub const OPEN_FILES_DEFAULT: u32 = 4096;
+/// See [`OPEN_FILES_DEFAULT`].
+pub const OPEN_FILES_MAX: u32 = 1_048_576;
+/// What a run may write to its workspace, home, and temporary directory: default and largest limit.
+pub const DISK_MB_DEFAULT: u32 = 4096;
+/// See [`DISK_MB_DEFAULT`].
+pub const DISK_MB_MAX: u32 = 1024 * 1024;
+/// Files and directories that a run may make for each MB that it may write.
+pub const DISK_ENTRIES_PER_MB: u32 = 256;
+/// Commands that prepare an environment.
+pub const SETUP_COMMANDS_MAX: usize = 20;
 /// Rounds of a task: default and largest limit.
 pub const ROUNDS_DEFAULT: u32 = 3;
 /// See [`ROUNDS_DEFAULT`].

@@ -1,11 +1,10 @@
 //! Builders for tests: a valid default each, of which a test changes one thing.
 
-use std::collections::BTreeMap;
-
 use crate::check::{CommandCheck, TestsCheck};
 use crate::{
-    Captured, Check, CheckKind, CommandLine, Contract, ContractParts, Criterion, Evidence,
-    Execution, IsolationTier, LogRef, Outcome, Reading, RunLimits, Sha256Digest, TestTally, Usage,
+    Captured, Check, CheckKind, CommandLine, Contract, ContractParts, Criterion, Environment,
+    Evidence, Execution, Isolation, IsolationTier, LogRef, MemoryBound, Outcome, Reading,
+    RunLimits, Sha256Digest, TestTally, Usage, WorkspaceKind,
 };
 
 /// A contract with one criterion, shown by one blocking `tests` check named `tests`.
@@ -28,7 +27,7 @@ pub fn parts() -> ContractParts {
             blocking: true,
             kind: CheckKind::Tests(TestsCheck { run, at_least: 1 }),
         }],
-        variables: BTreeMap::new(),
+        environment: Environment::default(),
         limits: RunLimits::default(),
         rounds_max: 3,
         reports_max: 15,
@@ -72,6 +71,7 @@ pub fn execution(outcome: Outcome, tally: Option<TestTally>) -> Execution {
         outcome,
         usage: Usage::default(),
         stragglers_killed: 0,
+        process_limit_hit: false,
         logs: [log; 3],
         reading: Reading { tool: Some("cargo-test"), tally, ..Reading::default() },
     }
@@ -82,10 +82,25 @@ pub fn execution(outcome: Outcome, tally: Option<TestTally>) -> Execution {
 pub fn evidence(executions: Vec<Execution>) -> Evidence {
     Evidence {
         tree: Sha256Digest::from_bytes([7; 32]),
-        isolation: IsolationTier::Process,
+        isolation: isolation(),
         executions,
         files: Vec::new(),
         protected_changes: Vec::new(),
+    }
+}
+
+/// What the tier `process` tells of itself.
+#[must_use]
+pub fn isolation() -> Isolation {
+    Isolation {
+        tier: IsolationTier::Process,
+        kernel_uid: 0,
+        landlock_abi: None,
+        loopback: true,
+        memory_bound: MemoryBound::None,
+        workspace: WorkspaceKind::Copy,
+        limits: RunLimits::default(),
+        known_gaps: vec!["nothing is hidden".to_owned()],
     }
 }
 

@@ -1,6 +1,6 @@
 //! The answer of a run.
 
-use crate::{Blame, Excerpt, Execution, IsolationTier, Sha256Digest, TaskState};
+use crate::{Blame, Excerpt, Execution, Isolation, Sha256Digest, TaskState};
 
 /// PASS, FAIL, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +45,12 @@ pub enum FindingKind {
     TimedOut,
     /// A command printed too much.
     OutputLimit,
+    /// A command used too much CPU time.
+    CpuLimit,
+    /// A command used too much memory.
+    OutOfMemory,
+    /// A command had no more room to write to.
+    DiskLimit,
     /// The program of a command does not exist.
     CommandNotFound,
     /// The program of a command cannot be executed.
@@ -69,6 +75,10 @@ pub enum FindingKind {
     SourceUnusable,
     /// The baseline could not be prepared from what the contract names.
     BaselineUnusable,
+    /// A command that prepares the environment failed.
+    SetupFailed,
+    /// The contract asks for more isolation than this gate can give.
+    IsolationUnavailable,
     /// The gate could not do its own work.
     GateFault,
 }
@@ -127,7 +137,7 @@ pub struct Verdict {
     /// The digest of the judged tree, where there was one.
     pub tree: Option<Sha256Digest>,
     /// How strongly the commands were walled in, where any ran.
-    pub isolation: Option<IsolationTier>,
+    pub isolation: Option<Isolation>,
     /// Markdown for the next prompt.
     pub feedback: String,
 }
@@ -170,6 +180,9 @@ impl FindingKind {
             Self::CommandKilled => "command_killed",
             Self::TimedOut => "timed_out",
             Self::OutputLimit => "output_limit",
+            Self::CpuLimit => "cpu_limit",
+            Self::OutOfMemory => "out_of_memory",
+            Self::DiskLimit => "disk_limit",
             Self::CommandNotFound => "command_not_found",
             Self::CommandNotExecutable => "command_not_executable",
             Self::NotRun => "not_run",
@@ -182,6 +195,8 @@ impl FindingKind {
             Self::ProtectedFileChanged => "protected_file_changed",
             Self::SourceUnusable => "source_unusable",
             Self::BaselineUnusable => "baseline_unusable",
+            Self::SetupFailed => "setup_failed",
+            Self::IsolationUnavailable => "isolation_unavailable",
             Self::GateFault => "gate_fault",
         }
     }

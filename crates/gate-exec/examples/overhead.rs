@@ -12,9 +12,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use gate_core::{CommandLine, GitSource, IsolationTier, WorkspaceSource};
+use gate_core::{CommandLine, GitSource, IsolationTier, NetworkAccess, RunLimits, WorkspaceSource};
 use gate_exec::{
-    Job, LogPlace, PASSED_BY_DEFAULT, PrepareSettings, Preparer, Profile, SourceRef, Sources, open,
+    Job, LogPlace, PASSED_BY_DEFAULT, PrepareSettings, Preparer, Profile, Room, SourceRef, Sources,
+    open,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -32,15 +33,20 @@ async fn main() {
 async fn commands(home: &Path) {
     let cancel = CancellationToken::new();
     let profile = Profile::from_environment(std::env::vars_os(), &PASSED_BY_DEFAULT);
-    let sandbox = open(IsolationTier::Process, profile).await.unwrap();
+    let tier = open(IsolationTier::Process, profile).await.unwrap();
     let command = CommandLine::parse(vec!["true".to_owned()]).unwrap();
     let variables = BTreeMap::new();
+    let room = Room {
+        place: home,
+        limits: RunLimits::default(),
+        network: NetworkAccess::None,
+        variables: &variables,
+        image: None,
+    };
+    fs::create_dir(home.join("workspace")).unwrap();
+    let mut sandbox = tier.open(&room, &cancel).await.unwrap();
     let job = Job {
         command: &command,
-        root: home,
-        home,
-        temporary: home,
-        variables: &variables,
         time_limit: Duration::from_secs(60),
         output_bytes_max: 1024,
         logs: LogPlace { directory: home.to_owned(), stem: "0".to_owned() },

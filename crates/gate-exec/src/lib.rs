@@ -20,9 +20,10 @@ pub mod testing;
 mod workspace;
 
 pub use logs::{LogPlace, RawLog, log_slice};
-pub use run::{ExecError, RawExecution, run_commands};
+pub use run::{ExecError, Ran, RawExecution, run_commands};
 pub use sandbox::{
-    Ended, Job, PASSED_BY_DEFAULT, ProcessSandbox, Profile, Sandbox, SandboxError, open,
+    Ended, Job, PASSED_BY_DEFAULT, ProcessTier, Profile, Room, Sandbox, SandboxError, SandboxTier,
+    open,
 };
 pub use workspace::{
     EntryFault, PrepareError, PrepareSettings, Preparer, SourceError, SourceRef, SourceRole,

@@ -2,18 +2,19 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gate_core::limits::OUTPUT_BYTES_MAX;
 use gate_core::{
-    Blame, Captured, CommandLine, Contract, Execution, LogStream, Outcome, Reading, Usage,
+    Blame, Captured, CommandLine, Contract, Execution, Isolation, LogStream, Outcome, Reading,
+    Usage,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::Capture;
 use crate::logs::{LogPlace, RawLog, log_slice};
-use crate::sandbox::{Ended, Job, Sandbox, SandboxError};
+use crate::sandbox::{Ended, Job, Room, SandboxError, SandboxTier};
 use crate::workspace::Workspace;
 
 /// One acceptance command, run once; what was read in its log is added by somebody else.
@@ -29,6 +30,8 @@ pub struct RawExecution {
     pub usage: Usage,
     /// Processes that were still alive when it ended, and were killed.
     pub stragglers_killed: u32,
+    /// Whether it once could start no further process or thread.
+    pub process_limit_hit: bool,
     /// What it wrote to standard output.
     pub stdout: Captured,
     /// What it wrote to standard error.
@@ -59,6 +62,7 @@ impl RawExecution {
             outcome: self.outcome,
             usage: self.usage,
             stragglers_killed: self.stragglers_killed,
+            process_limit_hit: self.process_limit_hit,
             reading,
         }
     }
@@ -78,6 +82,9 @@ pub enum ExecError {
         /// What went wrong.
         source: SandboxError,
     },
+    /// The sandbox could not be set up or taken down.
+    #[error("the sandbox of the run could not be had")]
+    Open(#[source] SandboxError),
     /// The logs could not be written.
     #[error("the logs of check `{check}` could not be written")]
     Logs {
@@ -93,9 +100,40 @@ impl ExecError {
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
-            Self::Cancelled | Self::Sandbox { .. } | Self::Logs { .. } => Blame::Gate,
+            Self::Cancelled | Self::Sandbox { .. } | Self::Open(_) | Self::Logs { .. } => {
+                Blame::Gate
+            }
         }
     }
+}
+
+impl ExecError {
+    fn open(error: SandboxError) -> Self {
+        match error {
+            SandboxError::Cancelled => Self::Cancelled,
+            error @ SandboxError::Failed { .. } => Self::Open(error),
+        }
+    }
+
+    fn of(check: &str, error: SandboxError) -> Self {
+        match error {
+            SandboxError::Cancelled => Self::Cancelled,
+            source @ SandboxError::Failed { .. } => {
+                Self::Sandbox { check: check.to_owned(), source }
+            }
+        }
+    }
+}
+
+/// What the commands of a contract left.
+#[derive(Debug)]
+pub struct Ran {
+    /// One for each command, in the contract's order.
+    pub executions: Vec<RawExecution>,
+    /// How they were walled in.
+    pub isolation: Isolation,
+    /// The workspace, as they saw it.
+    pub root: PathBuf,
 }
 
 /// Runs the contract's commands one after the other; one that fails does not keep the next from running.
@@ -108,12 +146,21 @@ impl ExecError {
 pub async fn run_commands(
     contract: &Contract,
     workspace: &Workspace,
-    sandbox: &dyn Sandbox,
+    tier: &dyn SandboxTier,
     logs_directory: &Path,
     cancel: &CancellationToken,
-) -> Result<Vec<RawExecution>, ExecError> {
+) -> Result<Ran, ExecError> {
     let limits = contract.limits();
+    let environment = contract.environment();
     let run_ends = Instant::now() + Duration::from_secs(limits.run_seconds.into());
+    let room = Room {
+        place: workspace.place(),
+        limits,
+        network: environment.checks_network,
+        variables: &environment.variables,
+        image: environment.image.as_deref(),
+    };
+    let mut sandbox = tier.open(&room, cancel).await.map_err(ExecError::open)?;
     let mut executions = Vec::new();
     for (index, check) in contract.checks().iter().enumerate() {
         let Some(command) = check.command() else { continue };
@@ -121,10 +168,6 @@ pub async fn run_commands(
         let logs = LogPlace { directory: logs_directory.to_owned(), stem: format!("{index:03}") };
         let job = Job {
             command,
-            root: workspace.root(),
-            home: workspace.home(),
-            temporary: workspace.temporary(),
-            variables: contract.variables(),
             time_limit: left.min(Duration::from_secs(limits.command_seconds.into())),
             output_bytes_max: limits.output_bytes,
             logs,
@@ -132,26 +175,25 @@ pub async fn run_commands(
         let ended = if left.is_zero() {
             not_run(&job).map_err(|source| ExecError::Logs { check: check.id.clone(), source })?
         } else {
-            sandbox.run(&job, cancel).await.map_err(|error| match error {
-                SandboxError::Cancelled => ExecError::Cancelled,
-                source @ SandboxError::Failed { .. } => {
-                    ExecError::Sandbox { check: check.id.clone(), source }
-                }
-            })?
+            sandbox.run(&job, cancel).await.map_err(|it| ExecError::of(&check.id, it))?
         };
         executions.push(signed(&check.id, command, ended));
     }
-    Ok(executions)
+    let root = sandbox.root().to_owned();
+    sandbox.close().await.map_err(ExecError::open)?;
+    Ok(Ran { executions, isolation: tier.isolation(limits), root })
 }
 
 fn signed(check: &str, command: &CommandLine, ended: Ended) -> RawExecution {
-    let Ended { outcome, usage, stragglers_killed, stdout, stderr, merged, logs } = ended;
+    let Ended { outcome, usage, stragglers_killed, process_limit_hit, .. } = ended;
+    let Ended { stdout, stderr, merged, logs, .. } = ended;
     RawExecution {
         check: check.to_owned(),
         command: command.clone(),
         outcome,
         usage,
         stragglers_killed,
+        process_limit_hit,
         stdout,
         stderr,
         merged,
@@ -177,6 +219,7 @@ pub(crate) fn ended_with(
         outcome,
         usage: Usage::default(),
         stragglers_killed: 0,
+        process_limit_hit: false,
         stdout: kept.stdout,
         stderr: kept.stderr,
         merged: kept.merged,

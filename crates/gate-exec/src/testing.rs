@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use gate_core::{IsolationTier, LogStream, Outcome, Usage};
+use gate_core::{Isolation, IsolationTier, LogStream, Outcome, RunLimits, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::init;
 use crate::run::ended_with;
-use crate::sandbox::{Ended, Job, Sandbox, SandboxError};
+use crate::sandbox::{Ended, Job, Room, Sandbox, SandboxError, SandboxTier};
 
 /// A test binary's `main` is not ours, so that it becomes an init before `main` where it is asked to.
 #[used]
@@ -84,9 +85,12 @@ impl Scripted {
 }
 
 /// Runs nothing: each command ends as the script says, in order. After the script's end every command exits with 0.
+#[derive(Debug, Clone, Default)]
+pub struct FakeSandbox(Arc<Script>);
+
 #[derive(Debug, Default)]
-pub struct FakeSandbox {
-    script: Mutex<VecDeque<Scripted>>,
+struct Script {
+    left: Mutex<VecDeque<Scripted>>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -94,39 +98,76 @@ impl FakeSandbox {
     /// Plays this script.
     #[must_use]
     pub fn new(script: impl IntoIterator<Item = Scripted>) -> Self {
-        Self { script: Mutex::new(script.into_iter().collect()), seen: Mutex::default() }
+        let left = Mutex::new(script.into_iter().collect());
+        Self(Arc::new(Script { left, seen: Mutex::default() }))
     }
 
     /// The commands that were run until now, as a person would type them.
     #[must_use]
     pub fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Appends to the script.
     pub fn then(&self, scripted: Scripted) {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner).push_back(scripted);
+        self.0.left.lock().unwrap_or_else(PoisonError::into_inner).push_back(scripted);
     }
 }
 
 #[async_trait]
-impl Sandbox for FakeSandbox {
+impl SandboxTier for FakeSandbox {
     fn tier(&self) -> IsolationTier {
         IsolationTier::Process
     }
 
-    async fn run(&self, job: &Job<'_>, cancel: &CancellationToken) -> Result<Ended, SandboxError> {
+    fn isolation(&self, limits: RunLimits) -> Isolation {
+        Isolation { limits, ..gate_core::testing::isolation() }
+    }
+
+    async fn open(
+        &self,
+        room: &Room<'_>,
+        _cancel: &CancellationToken,
+    ) -> Result<Box<dyn Sandbox>, SandboxError> {
+        let root = room.place.join("workspace");
+        Ok(Box::new(FakeRoom { root, script: Arc::clone(&self.0) }))
+    }
+}
+
+#[derive(Debug)]
+struct FakeRoom {
+    root: PathBuf,
+    script: Arc<Script>,
+}
+
+#[async_trait]
+impl Sandbox for FakeRoom {
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    async fn run(
+        &mut self,
+        job: &Job<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended, SandboxError> {
         if cancel.is_cancelled() {
             return Err(SandboxError::Cancelled);
         }
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(job.command.to_string());
-        let next = self.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Script { left, seen } = &*self.script;
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(job.command.to_string());
+        let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let next = next.unwrap_or_else(|| Scripted::exited(0));
-        let failed = |stage, source| SandboxError::Failed { tier: self.tier(), stage, source };
+        let tier = IsolationTier::Process;
+        let failed = |stage, source| SandboxError::Failed { tier, stage, source };
         let outcome =
             next.outcome.map_err(|stage| failed(stage, io::Error::other("the script says so")))?;
         let ended = ended_with(job, outcome, &next.printed);
         let ended = ended.map_err(|source| failed("writing the logs", source))?;
         Ok(Ended { usage: next.usage, stragglers_killed: next.stragglers_killed, ..ended })
+    }
+
+    async fn close(self: Box<Self>) -> Result<(), SandboxError> {
+        Ok(())
     }
 }

@@ -13,7 +13,8 @@ use gate_core::{
     retry, without_evidence,
 };
 use gate_exec::{
-    ExecError, PrepareError, RawExecution, SourceRef, SourceRole, Sources, Workspace, run_commands,
+    ExecError, PrepareError, Ran, RawExecution, SourceRef, SourceRole, Sources, Workspace,
+    run_commands,
 };
 use gate_store::{LeasedRun, Origin, StoreError};
 use tokio::task::spawn_blocking;
@@ -96,14 +97,15 @@ async fn gather(
     let workspace = prepare(run, contract, source, ctx, (scratch.path(), cancel)).await?;
     let ran =
         run_commands(contract, &workspace, ctx.sandbox.as_ref(), scratch.path(), cancel).await;
-    let root = workspace.root().to_string_lossy().into_owned();
     let (tree, files) = (workspace.tree(), workspace.files().to_vec());
     let protected_changes = workspace.protected_changes().to_vec();
     if let Err(error) = workspace.dispose().await {
         warn!(run.id = %run.lease.run(), error = %error, "a workspace was not removed; the next start sweeps it");
     }
     let mut executions = Vec::new();
-    for raw in ran? {
+    let Ran { executions: ran, isolation, root } = ran?;
+    let root = root.to_string_lossy().into_owned();
+    for raw in ran {
         let logs = logs::keep(&ctx.blobs, &raw).await?;
         let root = root.clone();
         // Megabytes of output take a second to read, which other tasks of this thread would wait for.
@@ -111,7 +113,6 @@ async fn gather(
         let read = read.map_err(|it| GatherError::Scratch(io::Error::other(it)))??;
         executions.push(Execution { logs, ..read });
     }
-    let isolation = ctx.sandbox.tier();
     Ok(Evidence { tree, isolation, executions, files, protected_changes })
 }
 
@@ -150,6 +151,9 @@ fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
         Outcome::Killed { signal } => (None, Some(signal)),
         Outcome::TimedOut { .. }
         | Outcome::OutputLimitExceeded { .. }
+        | Outcome::CpuLimitExceeded { .. }
+        | Outcome::OutOfMemory { .. }
+        | Outcome::DiskLimitExceeded { .. }
         | Outcome::NotFound
         | Outcome::NotExecutable { .. }
         | Outcome::NotRun => (None, None),

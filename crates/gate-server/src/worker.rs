@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gate_blob::BlobStore;
 use gate_core::{Chain, LeaseToken};
-use gate_exec::{Preparer, Sandbox};
+use gate_exec::{Preparer, SandboxTier};
 use gate_store::{LeasedRun, Store, StoreError, Topic, WorkerSession};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout};
@@ -31,7 +31,7 @@ pub(crate) struct WorkerContext {
     pub(crate) store: Store,
     pub(crate) blobs: Arc<BlobStore>,
     pub(crate) preparer: Preparer,
-    pub(crate) sandbox: Box<dyn Sandbox>,
+    pub(crate) sandbox: Box<dyn SandboxTier>,
     /// Logs and archives of runs, until they are in the object store.
     pub(crate) scratch_dir: PathBuf,
     pub(crate) slots: u32,

@@ -249,7 +249,7 @@ pub(crate) async fn insert(
         small(verdict.rounds_max),
         taken.contract_version,
         verdict.tree.as_ref().map(|it| &it.as_bytes()[..]),
-        verdict.isolation.map(|it| it.as_str()),
+        verdict.isolation.as_ref().map(|it| it.tier.as_str()),
         small(verdict.findings_left_out),
         text(&verdict.feedback),
         taken.worker,
@@ -356,6 +356,11 @@ fn outcome_words(outcome: Outcome) -> (&'static str, Option<i64>) {
         Outcome::OutputLimitExceeded { limit_bytes } => {
             ("output_limit_exceeded", Some(long(limit_bytes)))
         }
+        Outcome::CpuLimitExceeded { limit_ms } => ("cpu_limit_exceeded", Some(long(limit_ms))),
+        Outcome::OutOfMemory { limit_bytes } => ("out_of_memory", Some(long(limit_bytes))),
+        Outcome::DiskLimitExceeded { limit_bytes } => {
+            ("disk_limit_exceeded", Some(long(limit_bytes)))
+        }
         Outcome::NotFound => ("not_found", None),
         Outcome::NotExecutable { errno } => ("not_executable", Some(errno.into())),
         Outcome::NotRun => ("not_run", None),
@@ -369,6 +374,9 @@ fn read_outcome(word: &str, value: i64) -> Result<Outcome, StoreError> {
         "killed" => Outcome::Killed { signal: number() },
         "timed_out" => Outcome::TimedOut { limit_ms: big(value) },
         "output_limit_exceeded" => Outcome::OutputLimitExceeded { limit_bytes: big(value) },
+        "cpu_limit_exceeded" => Outcome::CpuLimitExceeded { limit_ms: big(value) },
+        "out_of_memory" => Outcome::OutOfMemory { limit_bytes: big(value) },
+        "disk_limit_exceeded" => Outcome::DiskLimitExceeded { limit_bytes: big(value) },
         "not_found" => Outcome::NotFound,
         "not_executable" => Outcome::NotExecutable { errno: number() },
         "not_run" => Outcome::NotRun,

@@ -42,6 +42,16 @@ pub(super) fn ended(execution: &Execution) -> Result<i32, Reason> {
         Outcome::OutputLimitExceeded { limit_bytes } => {
             (Kind::OutputLimit, format!("`{command}` printed more than {limit_bytes} bytes"))
         }
+        Outcome::CpuLimitExceeded { limit_ms } => {
+            (Kind::CpuLimit, format!("`{command}` used more than {limit_ms} ms of CPU time"))
+        }
+        Outcome::OutOfMemory { limit_bytes } => {
+            (Kind::OutOfMemory, format!("`{command}` used more than {limit_bytes} bytes of memory"))
+        }
+        Outcome::DiskLimitExceeded { limit_bytes } => {
+            let title = format!("`{command}` failed with its {limit_bytes} bytes of disk used up");
+            (Kind::DiskLimit, title)
+        }
         Outcome::NotRun => {
             let title = format!("`{command}` did not run: the run's time was used up before");
             (Kind::NotRun, title)

@@ -13,40 +13,80 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use gate_core::{Blame, Captured, CommandLine, IsolationTier, Outcome, Usage};
+use gate_core::{
+    Blame, Captured, CommandLine, Isolation, IsolationTier, NetworkAccess, Outcome, RunLimits,
+    Usage,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::logs::{LogPlace, RawLog};
 
-pub use process::ProcessSandbox;
+pub use process::ProcessTier;
 pub use profile::{PASSED_BY_DEFAULT, Profile};
 
-/// Runs one command, walled in as its tier says.
+/// A tier that this machine has.
 #[async_trait]
-pub trait Sandbox: Send + Sync + std::fmt::Debug {
-    /// Which tier this is.
+pub trait SandboxTier: Send + Sync + std::fmt::Debug {
+    /// Which one.
     fn tier(&self) -> IsolationTier;
+
+    /// What holds for the commands of a run with these limits.
+    fn isolation(&self, limits: RunLimits) -> Isolation;
+
+    /// Sets up a sandbox for the commands of one run.
+    ///
+    /// # Errors
+    /// When it cannot be set up: the gate's fault. A weaker one is never used instead.
+    async fn open(
+        &self,
+        room: &Room<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Box<dyn Sandbox>, SandboxError>;
+}
+
+/// Where the commands of one run are run, one after the other.
+#[async_trait]
+pub trait Sandbox: Send + std::fmt::Debug {
+    /// The workspace, as the commands see it.
+    fn root(&self) -> &Path;
 
     /// Runs the command to its end, and ends whatever it left behind.
     ///
     /// # Errors
     /// When nothing is known of how it ended: the gate's fault, never the command's.
-    async fn run(&self, job: &Job<'_>, cancel: &CancellationToken) -> Result<Ended, SandboxError>;
+    async fn run(
+        &mut self,
+        job: &Job<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended, SandboxError>;
+
+    /// Takes the sandbox down, and returns when nothing of it is left.
+    ///
+    /// # Errors
+    /// When something is left.
+    async fn close(self: Box<Self>) -> Result<(), SandboxError>;
 }
 
-/// One command, and what it may have.
+/// What the commands of one run share.
+#[derive(Debug, Clone, Copy)]
+pub struct Room<'a> {
+    /// A directory of this run alone.
+    pub place: &'a Path,
+    /// What they may use up.
+    pub limits: RunLimits,
+    /// What they may reach.
+    pub network: NetworkAccess,
+    /// The contract's variables.
+    pub variables: &'a BTreeMap<String, String>,
+    /// The contract's image, where it names one.
+    pub image: Option<&'a str>,
+}
+
+/// One command.
 #[derive(Debug, Clone)]
 pub struct Job<'a> {
     /// What is run.
     pub command: &'a CommandLine,
-    /// The root of the workspace, and the directory it starts in.
-    pub root: &'a Path,
-    /// Its home.
-    pub home: &'a Path,
-    /// Its directory for temporary files.
-    pub temporary: &'a Path,
-    /// The contract's variables.
-    pub variables: &'a BTreeMap<String, String>,
     /// How long it may take.
     pub time_limit: Duration,
     /// What it may print on both streams together.
@@ -64,6 +104,8 @@ pub struct Ended {
     pub usage: Usage,
     /// Processes that were still alive when it ended, and were killed.
     pub stragglers_killed: u32,
+    /// Whether it once could start no further process or thread.
+    pub process_limit_hit: bool,
     /// What it wrote to standard output.
     pub stdout: Captured,
     /// What it wrote to standard error.
@@ -102,12 +144,19 @@ impl SandboxError {
     }
 }
 
-/// Opens the sandbox of a tier, and proves that it can start something.
+/// Opens a tier, and proves that it can start something.
 ///
 /// # Errors
 /// When this machine cannot do it.
-pub async fn open(tier: IsolationTier, profile: Profile) -> Result<Box<dyn Sandbox>, SandboxError> {
+pub async fn open(
+    tier: IsolationTier,
+    profile: Profile,
+) -> Result<Box<dyn SandboxTier>, SandboxError> {
     match tier {
-        IsolationTier::Process => Ok(Box::new(ProcessSandbox::open(profile).await?)),
+        IsolationTier::Process => Ok(Box::new(ProcessTier::open(profile).await?)),
+        IsolationTier::Landlock | IsolationTier::Namespace | IsolationTier::Container => {
+            let source = io::Error::other("this machine does not have it");
+            Err(SandboxError::Failed { tier, stage: "opening the tier", source })
+        }
     }
 }

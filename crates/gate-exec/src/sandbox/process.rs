@@ -3,24 +3,26 @@
 //! It works everywhere, and it ends what was started. It does not keep a command from reading or
 //! writing what the gate's user may read or write, nor from the network, nor from memory.
 
+use std::ffi::OsString;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use gate_core::{IsolationTier, Outcome};
+use gate_core::{Isolation, IsolationTier, MemoryBound, Outcome, RunLimits, WorkspaceKind};
 use tokio_util::sync::CancellationToken;
 
-use super::{Ended, Job, Profile, Sandbox, SandboxError};
+use super::{Ended, Job, Profile, Room, Sandbox, SandboxError, SandboxTier};
 use crate::capture::Kept;
 use crate::spawn::Start;
 use crate::supervise::{Bounds, Ending, Finished, SuperviseError, supervise};
 
 /// See the module.
 #[derive(Debug)]
-pub struct ProcessSandbox {
+pub struct ProcessTier {
     profile: Profile,
 }
 
-impl ProcessSandbox {
+impl ProcessTier {
     /// Proves that this executable can be its own init.
     ///
     /// # Errors
@@ -53,16 +55,62 @@ impl ProcessSandbox {
 }
 
 #[async_trait]
-impl Sandbox for ProcessSandbox {
+impl SandboxTier for ProcessTier {
     fn tier(&self) -> IsolationTier {
         IsolationTier::Process
     }
 
-    async fn run(&self, job: &Job<'_>, cancel: &CancellationToken) -> Result<Ended, SandboxError> {
+    fn isolation(&self, limits: RunLimits) -> Isolation {
+        Isolation {
+            tier: IsolationTier::Process,
+            kernel_uid: rustix::process::getuid().as_raw(),
+            landlock_abi: None,
+            loopback: true,
+            memory_bound: MemoryBound::None,
+            workspace: WorkspaceKind::Copy,
+            limits,
+            known_gaps: vec!["nothing of the host is hidden".to_owned()],
+        }
+    }
+
+    async fn open(
+        &self,
+        room: &Room<'_>,
+        _cancel: &CancellationToken,
+    ) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Ok(Box::new(ProcessSandbox {
+            root: room.place.join("workspace"),
+            variables: self.profile.variables(room),
+        }))
+    }
+}
+
+/// The commands of one run.
+#[derive(Debug)]
+struct ProcessSandbox {
+    root: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+}
+
+#[async_trait]
+impl Sandbox for ProcessSandbox {
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    async fn close(self: Box<Self>) -> Result<(), SandboxError> {
+        Ok(())
+    }
+
+    async fn run(
+        &mut self,
+        job: &Job<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Ended, SandboxError> {
         let start = Start {
             words: job.command.to_words().into_iter().map(Into::into).collect(),
-            variables: self.profile.variables(job),
-            directory: job.root.to_owned(),
+            variables: self.variables.clone(),
+            directory: self.root.clone(),
             file_bytes_max: None,
         };
         let bounds = Bounds {
@@ -76,7 +124,17 @@ impl Sandbox for ProcessSandbox {
         let Kept { stdout, stderr, merged, logs } = kept;
         let lost = || io::Error::other("there are not three of them");
         let logs = logs.try_into().or(Err(wrapped("keeping the logs", lost())))?;
-        Ok(Ended { outcome, usage, stragglers_killed, stdout, stderr, merged, logs })
+        let process_limit_hit = false;
+        Ok(Ended {
+            outcome,
+            usage,
+            stragglers_killed,
+            process_limit_hit,
+            stdout,
+            stderr,
+            merged,
+            logs,
+        })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Job;
+use super::Room;
 
 /// Where toolchains are that were installed for one user, and what else a build needs from its host.
 ///
@@ -77,15 +77,15 @@ impl Profile {
     }
 
     /// The whole environment of one command. What the gate sets wins over the contract, and the contract over the host.
-    pub(super) fn variables(&self, job: &Job<'_>) -> Vec<(OsString, OsString)> {
+    pub(super) fn variables(&self, room: &Room<'_>) -> Vec<(OsString, OsString)> {
         let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
         let fixed = [("LANG", "C.UTF-8"), ("TERM", "dumb"), ("CI", "true")];
         all.extend(fixed.map(|(name, value)| (name.into(), value.into())));
         all.extend(self.passed.clone());
-        all.extend(job.variables.iter().map(|(name, value)| (name.into(), value.into())));
+        all.extend(room.variables.iter().map(|(name, value)| (name.into(), value.into())));
         all.insert("PATH".into(), self.path.clone());
-        all.insert("HOME".into(), job.home.into());
-        all.insert("TMPDIR".into(), job.temporary.into());
+        all.insert("HOME".into(), room.place.join("home").into());
+        all.insert("TMPDIR".into(), room.place.join("tmp").into());
         all.into_iter().collect()
     }
 }

@@ -143,7 +143,7 @@ impl Preparer {
             .make()
             .map_err(|source| PrepareError::System { stage: "making the workspace", source })?;
         let rubbish = Rubbish { whole: Some(whole.clone()), _ground: Arc::clone(&self.ground) };
-        let root = whole.join("tree");
+        let root = whole.join("workspace");
         let wrong = |role| move |source| wrong(role, source);
         let tree = self.fill(&root, sources.report, None, cancel).await;
         let mut tree = tree.map_err(wrong(SourceRole::Report))?;
@@ -204,6 +204,12 @@ impl Preparer {
 }
 
 impl Workspace {
+    /// The directory of this run alone: `workspace`, `home`, and `tmp` are in it.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        self.root.parent().unwrap_or(&self.root)
+    }
+
     /// Where the tree is.
     #[must_use]
     pub fn root(&self) -> &Path {

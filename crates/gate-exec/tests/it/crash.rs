@@ -12,7 +12,7 @@ use gate_core::testing::command;
 use gate_exec::Preparer;
 use tokio_util::sync::CancellationToken;
 
-use crate::fixture::{Gate, files, processes_with, sandbox};
+use crate::fixture::{Gate, files, processes_with, room, tier};
 
 /// Where the victim works; without it the victim is an ordinary test that has nothing to do.
 const HOME: &str = "GATE_EXEC_TEST_VICTIM_HOME";
@@ -32,15 +32,14 @@ async fn victim() {
     let words = command(&["sh", "-c", &script]);
     let job = gate_exec::Job {
         command: &words,
-        root: workspace.root(),
-        home: workspace.home(),
-        temporary: workspace.temporary(),
-        variables: &std::collections::BTreeMap::new(),
         time_limit: Duration::from_secs(600),
         output_bytes_max: 1024,
         logs: gate_exec::LogPlace { directory: home.clone(), stem: "0".into() },
     };
-    sandbox().await.run(&job, &cancel).await.unwrap();
+    let variables = std::collections::BTreeMap::new();
+    let room = room(&workspace, &variables);
+    let mut sandbox = tier().await.open(&room, &cancel).await.unwrap();
+    sandbox.run(&job, &cancel).await.unwrap();
 }
 
 #[test]

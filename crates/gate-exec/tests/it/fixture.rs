@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use gate_core::testing::{command, command_check, parts};
 use gate_core::{
-    CommandLine, Contract, GitSource, InlineFile, IsolationTier, PathPattern, Sha256Digest,
-    TreePath, WorkspaceSource,
+    CommandLine, Contract, GitSource, InlineFile, IsolationTier, NetworkAccess, PathPattern,
+    RunLimits, Sha256Digest, TreePath, WorkspaceSource,
 };
 use gate_exec::{
     Ended, Job, LogPlace, PASSED_BY_DEFAULT, PrepareError, PrepareSettings, Preparer, Profile,
-    RawExecution, Sandbox, SandboxError, SourceRef, Sources, Workspace, open, run_commands,
+    RawExecution, Room, SandboxError, SandboxTier, SourceRef, Sources, Workspace, open,
+    run_commands,
 };
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -114,17 +115,16 @@ impl Gate {
     ) -> Result<Ended, SandboxError> {
         let workspace = self.prepare(&WorkspaceSource::Files(Vec::new())).await.unwrap();
         let variables = BTreeMap::new();
+        let room = room(&workspace, &variables);
+        let mut sandbox = tier().await.open(&room, cancel).await?;
         let job = Job {
             command,
-            root: workspace.root(),
-            home: workspace.home(),
-            temporary: workspace.temporary(),
-            variables: &variables,
             time_limit,
             output_bytes_max,
             logs: LogPlace { directory: self.logs(), stem: "0".to_owned() },
         };
-        let ended = sandbox().await.run(&job, cancel).await;
+        let ended = sandbox.run(&job, cancel).await;
+        sandbox.close().await?;
         workspace.dispose().await.unwrap();
         ended
     }
@@ -144,8 +144,9 @@ impl Gate {
         workspace: &Workspace,
     ) -> Vec<RawExecution> {
         let cancel = CancellationToken::new();
-        let (sandbox, logs) = (sandbox().await, self.logs());
-        run_commands(contract, workspace, sandbox.as_ref(), &logs, &cancel).await.unwrap()
+        let (tier, logs) = (tier().await, self.logs());
+        let ran = run_commands(contract, workspace, tier.as_ref(), &logs, &cancel).await;
+        ran.unwrap().executions
     }
 }
 
@@ -157,7 +158,20 @@ pub(crate) fn contract(commands: &[&[&str]]) -> Contract {
     Contract::parse(parts).unwrap()
 }
 
-pub(crate) async fn sandbox() -> Box<dyn Sandbox> {
+pub(crate) fn room<'a>(
+    workspace: &'a Workspace,
+    variables: &'a BTreeMap<String, String>,
+) -> Room<'a> {
+    Room {
+        place: workspace.place(),
+        limits: RunLimits::default(),
+        network: NetworkAccess::None,
+        variables,
+        image: None,
+    }
+}
+
+pub(crate) async fn tier() -> Box<dyn SandboxTier> {
     open(IsolationTier::Process, profile()).await.unwrap()
 }
 
