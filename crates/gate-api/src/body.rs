@@ -170,9 +170,32 @@ fn explain(error: &ValidationError<'_>) -> Vec<InvalidField> {
         }
         ValidationErrorKind::Minimum { limit } => one(format!("must be at least {limit}")),
         ValidationErrorKind::Maximum { limit } => one(format!("must be at most {limit}")),
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context } => {
+            match meant(error, context) {
+                Some(faults) => faults.iter().flat_map(|it| explain(it)).collect(),
+                None => one(
+                    "has none of the forms that are allowed here; see the schema at /openapi.json"
+                        .to_owned(),
+                ),
+            }
+        }
         ValidationErrorKind::Pattern { pattern } => one(format!("must match `{pattern}`")),
         _ => one(error.masked().to_string()),
     }
+}
+
+/// The faults by the one form that was meant: the only one of the right type, such as the object of what may be an object or null.
+fn meant<'a>(
+    error: &ValidationError<'_>,
+    forms: &'a [Vec<ValidationError<'static>>],
+) -> Option<&'a [ValidationError<'static>]> {
+    let is_other_type = |fault: &ValidationError<'_>| {
+        matches!(fault.kind(), ValidationErrorKind::Type { .. })
+            && fault.instance_path() == error.instance_path()
+    };
+    let mut meant = forms.iter().filter(|faults| !faults.iter().any(is_other_type));
+    let first = meant.next()?;
+    meant.next().is_none().then_some(first)
 }
 
 /// The schema of `T` as it is published, compiled once for each type.

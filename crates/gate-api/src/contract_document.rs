@@ -3,18 +3,16 @@
 //! The only parser of that document: it is used when a contract is published,
 //! when a run is started, and offline by `donegate contract check`.
 
-use std::collections::BTreeMap;
-
 use gate_core::check::{CommandCheck, FilesCheck, TestsCheck};
 use gate_core::limits;
 use gate_core::{
-    Check, CheckKind, CommandLine, Contract, ContractParts, Criterion, Environment, PathPattern,
-    RunLimits, TreePath,
+    Check, CheckKind, CommandLine, Contract, ContractParts, Criterion, PathPattern, TreePath,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::body::{self, BodyError, Format};
+use crate::environment_document::{EnvironmentDocument, LimitsDocument};
 use crate::{InvalidField, SourceBody};
 
 /// What must be true, and the commands that show it. Written as YAML or JSON.
@@ -135,33 +133,6 @@ pub enum CheckKindWord {
     Files,
 }
 
-/// What the commands find around them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EnvironmentDocument {
-    /// Set for every acceptance command; 200 at most.
-    #[serde(default)]
-    pub variables: BTreeMap<String, String>,
-}
-
-/// The bounds of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LimitsDocument {
-    /// For one command; 300 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 14400)]
-    pub command_seconds: Option<u32>,
-    /// For all commands of a run together; 1,800 by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 28800)]
-    pub run_seconds: Option<u32>,
-    /// What one command may print on both streams together; 16 MiB by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1024, maximum = 67_108_864)]
-    pub output_bytes: Option<u64>,
-}
-
 /// Where the verdict is posted, signed as Standard Webhooks 1.0.0 says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -224,9 +195,6 @@ impl TryFrom<ContractDocument> for Contract {
 
     fn try_from(document: ContractDocument) -> Result<Self, Vec<InvalidField>> {
         let mut faults = Vec::new();
-        let limits = document.limits.unwrap_or_default();
-        let defaults = RunLimits::default();
-        let run_seconds = limits.run_seconds.unwrap_or(defaults.run_seconds);
         let baseline = document.baseline.map(|it| it.read("/baseline", &mut faults));
         let deliverables = document.deliverables.into_iter().map(|it| it.path).collect();
         let rounds_max = document.rounds_max.unwrap_or(limits::ROUNDS_DEFAULT);
@@ -239,18 +207,8 @@ impl TryFrom<ContractDocument> for Contract {
             out_of_scope: document.out_of_scope,
             protected: patterns(document.protected, &mut faults),
             checks: read_checks(document.checks, &mut faults),
-            environment: Environment {
-                variables: document.environment.unwrap_or_default().variables,
-                ..Environment::default()
-            },
-            limits: RunLimits {
-                command_seconds: limits
-                    .command_seconds
-                    .unwrap_or(defaults.command_seconds.min(run_seconds)),
-                run_seconds,
-                output_bytes: limits.output_bytes.unwrap_or(defaults.output_bytes),
-                ..defaults
-            },
+            environment: document.environment.unwrap_or_default().read(&mut faults),
+            limits: document.limits.unwrap_or_default().into(),
             rounds_max,
             reports_max: document.reports_max.unwrap_or(limits::REPORTS_DEFAULT.max(rounds_max)),
             callback_url: callback.flatten(),
@@ -412,6 +370,8 @@ fn patterns(globs: Vec<String>, faults: &mut Vec<InvalidField>) -> Vec<PathPatte
 
 #[cfg(test)]
 mod tests {
+    use gate_core::RunLimits;
+
     use super::*;
 
     const MINIMAL: &str = "

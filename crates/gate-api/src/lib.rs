@@ -10,7 +10,9 @@ mod access;
 pub mod body;
 mod callback;
 pub mod contract_document;
+mod environment_document;
 mod event;
+mod isolation;
 mod page;
 mod problem;
 mod report;
@@ -30,9 +32,13 @@ pub use callback::{
 };
 pub use contract_document::{
     CallbackDocument, CheckDocument, CheckKindWord, ContractBody, ContractDocument,
-    CriterionDocument, DeliverableDocument, EnvironmentDocument, LimitsDocument,
+    CriterionDocument, DeliverableDocument,
+};
+pub use environment_document::{
+    EnvironmentDocument, LimitsDocument, NetworkDocument, SetupDocument, ShellDocument,
 };
 pub use event::{EventBody, EventPage};
+pub use isolation::{IsolationTierWord, NetworkAccessWord};
 pub use page::Cursor;
 pub use problem::{InvalidField, ProblemBody, ProblemKind};
 pub use report::{

@@ -164,6 +164,7 @@ impl Contract {
         faults.criteria(&parts);
         faults.protected(&parts);
         faults.variables(&parts);
+        faults.environment(&parts.environment);
         faults.limits(&parts);
         if faults.0.is_empty() { Ok(Self(parts)) } else { Err(faults.0) }
     }
@@ -318,6 +319,40 @@ impl Faults {
         }
     }
 
+    fn environment(&mut self, environment: &Environment) {
+        let count = environment.setup.len();
+        if count > limits::SETUP_COMMANDS_MAX {
+            let detail = format!(
+                "{count} commands are more than {}; put them into a script",
+                limits::SETUP_COMMANDS_MAX
+            );
+            self.add("/environment/setup", detail);
+        }
+        let Some(image) = &environment.image else { return };
+        let word = |it: char| it.is_ascii_alphanumeric() || "._-/:@".contains(it);
+        if image.len() > limits::IMAGE_NAME_BYTES_MAX {
+            let detail = format!("longer than {} bytes", limits::IMAGE_NAME_BYTES_MAX);
+            self.add("/environment/image", detail);
+        } else if !image.starts_with(|it: char| it.is_ascii_alphanumeric())
+            || !image.chars().all(word)
+        {
+            self.add(
+                "/environment/image",
+                "not the name of an image; write it as `registry/name:tag` or `name@sha256:…`",
+            );
+        }
+        if let Some(tier) = environment.isolation_min
+            && tier < IsolationTier::Container
+        {
+            let detail = format!(
+                "an image is run in the tier `container`, and isolation says that `{}` will do; \
+                 remove one of the two",
+                tier.as_str()
+            );
+            self.add("/environment/image", detail);
+        }
+    }
+
     fn limits(&mut self, parts: &ContractParts) {
         if parts.limits.command_seconds > parts.limits.run_seconds {
             let detail = format!(
@@ -356,6 +391,22 @@ mod tests {
         let mut parts = parts();
         parts.checks[0].blocking = false;
         assert_eq!(pointers(parts), ["/checks"]);
+    }
+
+    #[test]
+    fn an_image_needs_a_name_and_the_tier_that_runs_images() {
+        let with = |image: &str, isolation_min| {
+            let mut parts = parts();
+            parts.environment.image = Some(image.to_owned());
+            parts.environment.isolation_min = isolation_min;
+            Contract::parse(parts)
+        };
+        assert!(with("ghcr.io/acme/ci:3.12@sha256:00", Some(IsolationTier::Container)).is_ok());
+        assert!(with("python", None).is_ok());
+        for image in ["", "-v", "a b", "a\n", "ä", &"a".repeat(256)] {
+            assert!(with(image, None).is_err(), "{image}");
+        }
+        assert!(with("python", Some(IsolationTier::Namespace)).is_err());
     }
 
     #[test]

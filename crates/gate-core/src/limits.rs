@@ -53,17 +53,23 @@ pub const OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const CPU_SECONDS_DEFAULT: u32 = 3600;
 /// See [`CPU_SECONDS_DEFAULT`].
 pub const CPU_SECONDS_MAX: u32 = 64 * 4 * 3600;
-/// Memory of all processes of a command together: default and largest limit.
+/// Memory of all processes of a command together: smallest, default, and largest limit. Less would not start a shell.
+pub const MEMORY_MB_MIN: u32 = 16;
+/// See [`MEMORY_MB_MIN`].
 pub const MEMORY_MB_DEFAULT: u32 = 2048;
-/// See [`MEMORY_MB_DEFAULT`].
+/// See [`MEMORY_MB_MIN`].
 pub const MEMORY_MB_MAX: u32 = 1024 * 1024;
-/// Processes and threads of a command at once: default and largest limit.
+/// Processes and threads of a command at once: smallest, default, and largest limit. A shell and its pipe need some.
+pub const PROCESSES_MIN: u32 = 8;
+/// See [`PROCESSES_MIN`].
 pub const PROCESSES_DEFAULT: u32 = 256;
-/// See [`PROCESSES_DEFAULT`].
+/// See [`PROCESSES_MIN`].
 pub const PROCESSES_MAX: u32 = 32_768;
-/// Files that one process may have open: default and largest limit.
+/// Files that one process may have open: smallest, default, and largest limit.
+pub const OPEN_FILES_MIN: u32 = 64;
+/// See [`OPEN_FILES_MIN`].
 pub const OPEN_FILES_DEFAULT: u32 = 4096;
-/// See [`OPEN_FILES_DEFAULT`].
+/// See [`OPEN_FILES_MIN`].
 pub const OPEN_FILES_MAX: u32 = 1_048_576;
 /// What a run may write to its workspace, home, and temporary directory: default and largest limit.
 pub const DISK_MB_DEFAULT: u32 = 4096;
@@ -73,6 +79,8 @@ pub const DISK_MB_MAX: u32 = 1024 * 1024;
 pub const DISK_ENTRIES_PER_MB: u32 = 256;
 /// Commands that prepare an environment.
 pub const SETUP_COMMANDS_MAX: usize = 20;
+/// The name of a container image.
+pub const IMAGE_NAME_BYTES_MAX: usize = 255;
 /// Rounds of a task: default and largest limit.
 pub const ROUNDS_DEFAULT: u32 = 3;
 /// See [`ROUNDS_DEFAULT`].
