@@ -103,6 +103,15 @@ impl NetworkAccess {
 }
 
 impl MemoryBound {
+    const ALL: [Self; 5] =
+        [Self::None, Self::Watched, Self::CgroupV1, Self::CgroupV2, Self::Engine];
+
+    /// The bound of that name.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
     /// The word for it in JSON, tables, and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -117,6 +126,12 @@ impl MemoryBound {
 }
 
 impl WorkspaceKind {
+    /// The kind of that name.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Copy, Self::Overlay].into_iter().find(|it| it.as_str() == word)
+    }
+
     /// The word for it in JSON, tables, and logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -69,7 +69,7 @@ impl Held {
 /// Works until `stopping`, then lets running runs finish within the grace period and gives the rest back.
 pub(crate) async fn work(ctx: Arc<WorkerContext>, stopping: CancellationToken) {
     while !stopping.is_cancelled() {
-        match ctx.store.register_worker(&ctx.node, ctx.slots).await {
+        match ctx.store.register_worker(&ctx.node, ctx.slots, &serde_json::Value::Null).await {
             Ok(session) => work_as(session, &ctx, &stopping).await,
             Err(error) => {
                 warn!(error = %Chain(&error), "could not register as a worker; trying again");

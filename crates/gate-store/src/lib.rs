@@ -16,6 +16,7 @@ mod error;
 mod events;
 mod figures;
 mod idempotency;
+mod isolation;
 mod projects;
 mod reports;
 mod runs;
@@ -48,7 +49,7 @@ pub use sweeps::LostRun;
 pub use tasks::{Amendment, NewTask, Task, TaskFilter, TaskKey};
 pub use verdicts::{StoredExecution, StoredFinding, StoredVerdict};
 pub use wake::{Changes, Topic, Wakes};
-pub use workers::{HeldRun, WorkerSession};
+pub use workers::{HeldRun, WorkerSession, WorkerStatus};
 
 /// The schema, embedded; `donegate migrate` and every start apply what is missing.
 pub static MIGRATOR: Migrator = sqlx::migrate!("../../migrations");

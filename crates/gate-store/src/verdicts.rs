@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use gate_core::{
-    Excerpt, Execution, Finding, LogRef, LogStream, Outcome, RunId, Sha256Digest, TestTally,
-    Verdict,
+    Excerpt, Execution, Finding, Isolation, LogRef, LogStream, Outcome, RunId, Sha256Digest,
+    TestTally, Verdict,
 };
 
 use crate::conclude::Taken;
 use crate::runs::Lease;
-use crate::words::{big, count, digest, long, small};
-use crate::{Store, StoreError};
+use crate::words::{big, count, digest, long, small, text};
+use crate::{Store, StoreError, isolation};
 
 /// A stored verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct StoredVerdict {
     pub tree: Option<Sha256Digest>,
     /// The word of the isolation tier.
     pub isolation: Option<String>,
+    /// What that meant; none where no command ran, and of verdicts that are older than this record.
+    pub isolation_detail: Option<Isolation>,
     /// What to fix first comes first.
     pub findings: Vec<StoredFinding>,
     /// Findings beyond the bound.
@@ -80,6 +82,8 @@ pub struct StoredExecution {
     pub memory_peak_bytes: u64,
     /// Processes that were killed after its end.
     pub stragglers_killed: u32,
+    /// Whether it once could start no further process or thread.
+    pub process_limit_hit: bool,
     /// The tool whose output was read.
     pub tool: Option<String>,
     /// The runner's own summary.
@@ -133,6 +137,7 @@ impl Store {
             contract_sha256: digest("contract.sha256", &row.sha256)?,
             tree,
             isolation: row.isolation,
+            isolation_detail: self.verdict_isolation(project_id, run).await?,
             findings: self.findings(project_id, run).await?,
             findings_left_out: count(row.findings_left_out),
             executions: self.executions(project_id, run).await?,
@@ -183,9 +188,9 @@ impl Store {
     ) -> Result<Vec<StoredExecution>, StoreError> {
         let rows = sqlx::query!(
             "select check_id, command, outcome, outcome_value, duration_ms, cpu_ms,
-                    memory_peak_bytes, stragglers_killed, tool, tests_passed, tests_failed,
-                    tests_skipped, stdout_sha256, stdout_bytes, stderr_sha256, stderr_bytes,
-                    merged_sha256, merged_bytes
+                    memory_peak_bytes, stragglers_killed, process_limit_hit, tool, tests_passed,
+                    tests_failed, tests_skipped, stdout_sha256, stdout_bytes, stderr_sha256,
+                    stderr_bytes, merged_sha256, merged_bytes
              from execution where project_id = $1 and run_id = $2 order by number",
             project_id,
             run.as_uuid()
@@ -209,6 +214,7 @@ impl Store {
                     cpu_ms: big(row.cpu_ms),
                     memory_peak_bytes: big(row.memory_peak_bytes),
                     stragglers_killed: count(row.stragglers_killed),
+                    process_limit_hit: row.process_limit_hit,
                     tool: row.tool,
                     tests: passed_failed.zip(row.tests_skipped).map(
                         |((passed, failed), skipped)| TestTally {
@@ -258,6 +264,9 @@ pub(crate) async fn insert(
     )
     .execute(&mut **tx)
     .await?;
+    if let Some(it) = &verdict.isolation {
+        isolation::insert(tx, lease, it).await?;
+    }
     for (number, finding) in (0..).zip(&verdict.findings) {
         insert_finding(tx, lease, number, finding).await?;
     }
@@ -311,11 +320,11 @@ async fn insert_execution(
     let [stdout, stderr, merged] = execution.logs;
     sqlx::query!(
         "insert into execution (project_id, run_id, number, check_id, command, outcome,
-             outcome_value, duration_ms, cpu_ms, memory_peak_bytes, stragglers_killed, tool,
-             tests_passed, tests_failed, tests_skipped, stdout_sha256, stdout_bytes,
-             stderr_sha256, stderr_bytes, merged_sha256, merged_bytes)
+             outcome_value, duration_ms, cpu_ms, memory_peak_bytes, stragglers_killed,
+             process_limit_hit, tool, tests_passed, tests_failed, tests_skipped, stdout_sha256,
+             stdout_bytes, stderr_sha256, stderr_bytes, merged_sha256, merged_bytes)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-             $19, $20, $21)",
+             $19, $20, $21, $22)",
         lease.project_id,
         lease.run.as_uuid(),
         number,
@@ -327,6 +336,7 @@ async fn insert_execution(
         long(execution.usage.cpu_ms),
         long(execution.usage.memory_peak_bytes),
         small(execution.stragglers_killed),
+        execution.process_limit_hit,
         execution.reading.tool,
         tests.map(|it| long(it.passed)),
         tests.map(|it| long(it.failed)),
@@ -341,11 +351,6 @@ async fn insert_execution(
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// PostgreSQL holds no NUL in text, and output may have one.
-fn text(text: &str) -> String {
-    text.replace('\0', "\u{fffd}")
 }
 
 fn outcome_words(outcome: Outcome) -> (&'static str, Option<i64>) {

@@ -21,6 +21,11 @@ pub(crate) fn long(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
+/// PostgreSQL holds no NUL in text, and output may have one.
+pub(crate) fn text(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
 pub(crate) fn digest(column: &'static str, bytes: &[u8]) -> Result<Sha256Digest, StoreError> {
     let corrupt = StoreError::CorruptRow { column, word: format!("{} bytes", bytes.len()) };
     Sha256Digest::try_from(bytes).or(Err(corrupt))

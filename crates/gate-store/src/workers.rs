@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gate_core::{LeaseToken, RunId};
+use serde_json::Value;
 use sqlx::postgres::PgConnection;
 use sqlx::{ConnectOptions, Connection};
 
@@ -13,6 +14,8 @@ use crate::{Store, StoreError};
 pub(crate) const WORKER_LOCK_CLASS: i32 = 0x4741_5445;
 /// A lease that its worker does not know is returned after this time: the answer to the lease was lost.
 const UNKNOWN_LEASE_SECONDS: f64 = 10.0;
+/// Workers that are listed at once; one line of each is a few hundred bytes.
+const WORKERS_LISTED_MAX: i64 = 1000;
 
 /// A run that the database says this worker has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,15 @@ pub struct HeldRun {
     pub token: LeaseToken,
 }
 
+/// A worker that lives, as it registered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerStatus {
+    /// The name of its host, for people.
+    pub node: String,
+    /// What it told of its isolation; none of workers that are older than this.
+    pub isolation: Option<Value>,
+}
+
 /// A registered worker's own connection. Dropping it gives every other process the proof that it is gone.
 #[derive(Debug)]
 pub struct WorkerSession {
@@ -31,7 +43,7 @@ pub struct WorkerSession {
 }
 
 impl Store {
-    /// Registers a worker process.
+    /// Registers a worker process. What it tells of its isolation is answered to those who ask, and not looked into.
     ///
     /// # Errors
     /// When the database fails.
@@ -39,12 +51,14 @@ impl Store {
         &self,
         node: &str,
         slots: u32,
+        isolation: &Value,
     ) -> Result<WorkerSession, StoreError> {
         let mut connection = self.worker_connection().await?;
         let id = sqlx::query_scalar!(
-            "insert into worker (node, slots) values ($1, $2) returning id",
+            "insert into worker (node, slots, isolation) values ($1, $2, $3) returning id",
             node,
-            small(slots)
+            small(slots),
+            isolation
         )
         .fetch_one(&mut connection)
         .await?;
@@ -52,6 +66,24 @@ impl Store {
             .fetch_one(&mut connection)
             .await?;
         Ok(WorkerSession { connection, id })
+    }
+
+    /// The workers that have said lately that they live, the oldest first.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn living_workers(&self) -> Result<Vec<WorkerStatus>, StoreError> {
+        let rows = sqlx::query!(
+            "select node, isolation from worker
+             where last_seen_at >= now() - make_interval(secs => $1) order by id limit $2",
+            SILENT_WORKER_LOST_AFTER.as_secs_f64(),
+            WORKERS_LISTED_MAX
+        )
+        .fetch_all(&self.pool)
+        .await?;
+        let workers =
+            rows.into_iter().map(|it| WorkerStatus { node: it.node, isolation: it.isolation });
+        Ok(workers.collect())
     }
 
     async fn worker_connection(&self) -> Result<PgConnection, StoreError> {

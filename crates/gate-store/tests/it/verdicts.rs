@@ -1,8 +1,12 @@
 //! A verdict is recorded once, by whoever holds the lease, with all that belongs to it or not at all.
 
 use futures_util::future::join_all;
-use gate_core::{Decision, TaskState};
-use gate_store::StoreError;
+use gate_core::testing::{execution, isolation};
+use gate_core::{
+    Decision, Isolation, IsolationTier, MemoryBound, Outcome, RunLimits, TaskState, Verdict,
+    WorkspaceKind,
+};
+use gate_store::{StoreError, StoredVerdict};
 
 use crate::fixture::{Fixture, body, origin, verdict};
 
@@ -22,6 +26,78 @@ async fn a_verdict_closes_run_and_task_and_writes_event_and_callback() {
     let events = it.store.task_events(project, key.task, 0, 10).await.unwrap();
     assert_eq!(events.last().unwrap().kind, "verdict.decided");
     assert_eq!(it.number("select count(*) from gate_queue").await, 0);
+}
+
+/// What comes back of a verdict with these parts.
+async fn read_back(it: &Fixture, project: i64, verdict: &Verdict) -> StoredVerdict {
+    let (_, run) = it.queued(project).await;
+    let leased = it.lease(1).await;
+    it.store.record_verdict(leased.lease, verdict, &origin(), body).await.unwrap();
+    it.store.verdict(project, run).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn how_the_commands_were_walled_in_is_read_back_as_it_was_recorded() {
+    let it = Fixture::new("isolation").await;
+    let project = it.project("shop", 1).await;
+    let stored = read_back(&it, project, &verdict(Decision::Inconclusive)).await;
+    assert_eq!((stored.isolation, stored.isolation_detail), (None, None), "nothing ran");
+    let full = Isolation {
+        tier: IsolationTier::Namespace,
+        kernel_uid: u32::MAX - 1,
+        landlock_abi: Some(7),
+        loopback: false,
+        memory_bound: MemoryBound::CgroupV2,
+        workspace: WorkspaceKind::Overlay,
+        limits: RunLimits {
+            command_seconds: 1,
+            run_seconds: 2,
+            cpu_seconds: 3,
+            memory_mb: 16,
+            processes: 8,
+            open_files: 64,
+            disk_mb: 4,
+            output_bytes: 5000,
+        },
+        known_gaps: vec!["a gap, with a NUL: \u{fffd}".to_owned(), "another".to_owned()],
+    };
+    for recorded in [isolation(), full] {
+        let mut pass = verdict(Decision::Pass);
+        pass.isolation = Some(recorded.clone());
+        let stored = read_back(&it, project, &pass).await;
+        assert_eq!(stored.isolation.as_deref(), Some(recorded.tier.as_str()));
+        assert_eq!(stored.isolation_detail, Some(recorded));
+    }
+    let changed = sqlx::raw_sql("update verdict_isolation set tier = 'container'");
+    let refused = changed.execute(&it.pool).await.unwrap_err().into_database_error().unwrap();
+    assert!(refused.message().ends_with("is append-only"), "{refused}");
+}
+
+#[tokio::test]
+async fn every_way_to_end_is_read_back_as_it_was_recorded() {
+    let it = Fixture::new("outcomes").await;
+    let project = it.project("shop", 1).await;
+    let ends = [
+        Outcome::Exited { code: 101 },
+        Outcome::Killed { signal: 11 },
+        Outcome::TimedOut { limit_ms: 1 },
+        Outcome::OutputLimitExceeded { limit_bytes: 2 },
+        Outcome::CpuLimitExceeded { limit_ms: 3 },
+        Outcome::OutOfMemory { limit_bytes: 4 },
+        Outcome::DiskLimitExceeded { limit_bytes: 5 },
+        Outcome::NotFound,
+        Outcome::NotExecutable { errno: 13 },
+        Outcome::NotRun,
+    ];
+    let mut fail = verdict(Decision::Fail);
+    fail.executions = ends.map(|it| execution(it, None)).into();
+    fail.executions[0].process_limit_hit = true;
+    let stored = read_back(&it, project, &fail).await;
+    let read: Vec<_> = stored.executions.iter().map(|it| it.outcome).collect();
+    assert_eq!(read, ends);
+    let hit: Vec<_> = stored.executions.iter().map(|it| it.process_limit_hit).collect();
+    assert_eq!(hit.iter().filter(|it| **it).count(), 1);
+    assert!(hit[0]);
 }
 
 #[tokio::test]

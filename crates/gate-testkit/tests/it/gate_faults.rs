@@ -63,7 +63,7 @@ async fn a_run_that_loses_its_worker_three_times_is_given_up_and_told() {
     let _run = project.hand_in(&task, &samples::tiny()).await;
 
     for _ in 0..3 {
-        let worker = gate.store().register_worker("a host that dies", 1).await.unwrap();
+        let worker = gate.store().register_worker("a host that dies", 1, &json!({})).await.unwrap();
         lease_one(&gate, worker.id()).await;
         let id = worker.id();
         // Its connection ends with it, and its lock with the connection.
