@@ -253,6 +253,7 @@ limits: {{ cpu_seconds: 7, memory_mb: 64, processes: 9, open_files: 65, disk_mb:
             ("{ image: '--privileged' }", "/environment/image"),
             ("{ image: 'python 3' }", "/environment/image"),
             ("{ image: python, isolation: namespace }", "/environment/image"),
+            ("{ isolation: container }", "/environment/isolation"),
         ] {
             assert_eq!(faults(&format!("environment: {fault}\n")), [pointer], "{fault}");
         }

@@ -38,7 +38,7 @@ pub use environment_document::{
     EnvironmentDocument, LimitsDocument, NetworkDocument, SetupDocument, ShellDocument,
 };
 pub use event::{EventBody, EventPage};
-pub use isolation::{IsolationTierWord, NetworkAccessWord};
+pub use isolation::{IsolationBody, IsolationTierWord, LimitsBody, NetworkAccessWord};
 pub use page::Cursor;
 pub use problem::{InvalidField, ProblemBody, ProblemKind};
 pub use report::{

@@ -76,6 +76,10 @@ pub struct ExecutionBody {
     pub memory_peak_bytes: u64,
     /// Processes that were still alive when it ended, and were killed.
     pub stragglers_killed: u32,
+    /// Whether it once could start no further process or thread, because its limit was reached. It ends nothing by itself.
+    #[serde(default)]
+    #[schema(required)]
+    pub process_limit_hit: bool,
     /// The tool whose output was read, where one was known.
     #[schema(required)]
     pub tool: Option<String>,

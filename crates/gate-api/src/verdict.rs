@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{ContractRef, ExecutionBody};
+use crate::{ContractRef, ExecutionBody, IsolationBody};
 
 /// The answer of a run. Nothing in it depends on a model, or on the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -31,6 +31,10 @@ pub struct VerdictBody {
     /// The isolation tier of the commands; none where none ran.
     #[schema(required)]
     pub isolation: Option<String>,
+    /// What that meant on the machine that ran them; none where none ran.
+    #[serde(default)]
+    #[schema(required)]
+    pub isolation_detail: Option<IsolationBody>,
     /// What to fix first comes first; at most 50.
     pub findings: Vec<FindingBody>,
     /// Findings beyond the bound.

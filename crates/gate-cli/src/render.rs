@@ -41,8 +41,7 @@ pub(crate) fn verdict(verdict: &VerdictBody) -> String {
         line(&mut text, &format!("\n{} more findings are not listed", verdict.findings_left_out));
     }
     if !verdict.executions.is_empty() {
-        let isolation = verdict.isolation.as_deref().unwrap_or("no");
-        line(&mut text, &format!("\n{BOLD}Commands{RESET} ({} isolation)", clean(isolation)));
+        line(&mut text, &format!("\n{BOLD}Commands{RESET} ({})", clean(&isolation(verdict))));
     }
     for it in &verdict.executions {
         execution(&mut text, it);
@@ -172,17 +171,35 @@ fn finding(text: &mut String, number: usize, finding: &FindingBody) {
     }
 }
 
+/// The tier, and what most often surprises about it.
+fn isolation(verdict: &VerdictBody) -> String {
+    let tier = verdict.isolation.as_deref().unwrap_or("no");
+    let Some(detail) = &verdict.isolation_detail else { return format!("{tier} isolation") };
+    let loopback = if detail.loopback { "loopback" } else { "no loopback" };
+    let gaps = match detail.known_gaps.len() {
+        0 => "no known gaps".to_owned(),
+        1 => "1 known gap".to_owned(),
+        count => format!("{count} known gaps"),
+    };
+    format!("{tier} isolation, {loopback}, {gaps}")
+}
+
 fn execution(text: &mut String, execution: &ExecutionBody) {
     let seconds = std::time::Duration::from_millis(execution.duration_ms).as_secs_f64();
     let tests = execution.tests.map_or_else(String::new, |it| {
         format!("; {} passed, {} failed, {} skipped", it.passed, it.failed, it.skipped)
     });
+    let crowded =
+        if execution.process_limit_hit { "; it reached its limit of processes" } else { "" };
     let command = execution.command.join(" ");
     let heading = format!("{}: {command}", execution.check);
     line(text, &format!("   {}", clean(&heading)));
     line(
         text,
-        &format!("   {DIM}{} after {seconds:.1} s{tests}{RESET}", outcome(&execution.outcome)),
+        &format!(
+            "   {DIM}{} after {seconds:.1} s{tests}{crowded}{RESET}",
+            outcome(&execution.outcome)
+        ),
     );
 }
 
@@ -232,6 +249,11 @@ mod tests {
             "decision": "FAIL", "next_step": "rework", "round": 1, "rounds_max": 3,
             "contract": { "version": 2, "digest": format!("sha256:{}", "ab".repeat(32)) },
             "tree": null, "isolation": "process",
+            "isolation_detail": { "tier": "process", "kernel_uid": 0, "landlock_abi": null,
+                "loopback": true, "memory_bound": "none", "workspace": "copy",
+                "limits": { "command_seconds": 1, "run_seconds": 1, "cpu_seconds": 1, "memory_mb": 16,
+                    "processes": 8, "open_files": 64, "disk_mb": 1, "output_bytes": 1024 },
+                "known_gaps": ["a", "b"] },
             "findings": [
                 { "check": "order-tests", "criteria": ["AC1", "AC2"], "kind": "test_failed",
                   "blocking": true, "blame": "reporter",
@@ -270,7 +292,7 @@ mod tests {
 
         3 more findings are not listed
 
-        Commands (process isolation)
+        Commands (process isolation, loopback, 2 known gaps)
            order-tests: pytest -q
            ended with status 1 after 2.8 s; 30 passed, 1 failed, 0 skipped
            log: /v1/runs/01990000-0000-7000-8000-000000000002/executions/0/log
@@ -278,6 +300,20 @@ mod tests {
         Next: fix the findings and report again
         task 01990000-0000-7000-8000-000000000001  run 01990000-0000-7000-8000-000000000002
         ");
+    }
+
+    #[test]
+    fn isolation_is_told_in_one_line() {
+        let mut body = failed();
+        let detail = body.isolation_detail.as_mut().unwrap();
+        (detail.loopback, detail.known_gaps) = (false, vec!["a".to_owned()]);
+        assert_eq!(isolation(&body), "process isolation, no loopback, 1 known gap");
+        body.isolation_detail.as_mut().unwrap().known_gaps.clear();
+        assert_eq!(isolation(&body), "process isolation, no loopback, no known gaps");
+        body.isolation_detail = None;
+        assert_eq!(isolation(&body), "process isolation", "a gate that is older than this");
+        body.executions[0].process_limit_hit = true;
+        assert!(verdict(&body).contains("it reached its limit of processes"));
     }
 
     #[test]
@@ -309,6 +345,9 @@ mod tests {
             (json!({ "killed": 9 }), "killed by signal 9"),
             (json!({ "timed_out_ms": 5 }), "stopped at its time limit of 5 ms"),
             (json!({ "output_limit_bytes": 5 }), "stopped at its output limit of 5 bytes"),
+            (json!({ "cpu_limit_ms": 5 }), "stopped at its limit of 5 ms of CPU time"),
+            (json!({ "out_of_memory_bytes": 5 }), "stopped at its memory limit of 5 bytes"),
+            (json!({ "disk_limit_bytes": 5 }), "failed with its 5 bytes of disk used up"),
             (json!({ "not_found": true }), "no such program"),
             (json!({ "not_executable": 8 }), "cannot be executed (error 8)"),
             (json!({ "not_run": true }), "not run, the time was used up"),

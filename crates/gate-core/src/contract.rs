@@ -328,7 +328,13 @@ impl Faults {
             );
             self.add("/environment/setup", detail);
         }
-        let Some(image) = &environment.image else { return };
+        let Some(image) = &environment.image else {
+            if environment.isolation_min == Some(IsolationTier::Container) {
+                let detail = "the tier `container` runs an image; name one in `image`";
+                self.add("/environment/isolation", detail);
+            }
+            return;
+        };
         let word = |it: char| it.is_ascii_alphanumeric() || "._-/:@".contains(it);
         if image.len() > limits::IMAGE_NAME_BYTES_MAX {
             let detail = format!("longer than {} bytes", limits::IMAGE_NAME_BYTES_MAX);
@@ -407,6 +413,9 @@ mod tests {
             assert!(with(image, None).is_err(), "{image}");
         }
         assert!(with("python", Some(IsolationTier::Namespace)).is_err());
+        let mut parts = parts();
+        parts.environment.isolation_min = Some(IsolationTier::Container);
+        assert_eq!(pointers(parts), ["/environment/isolation"]);
     }
 
     #[test]
