@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod source;
 mod strict_json;
+mod system;
 mod task;
 mod verdict;
 
@@ -47,6 +48,7 @@ pub use report::{
 };
 pub use run::{ExecutionBody, OutcomeBody, RunBody, RunPage, RunStateWord, TestCounts};
 pub use source::{ArchiveBody, ArchiveSource, FileEncoding, FileSource, GitSourceBody, SourceBody};
+pub use system::{SystemBody, SystemIsolation, UnavailableTier, WorkerBody, WorkerIsolation};
 pub use task::{CancelTask, ContractRef, TaskBody, TaskPage, TaskStateWord, VerdictRef};
 pub use verdict::{
     BlameWord, DecisionWord, ExcerptBody, FindingBody, LocationBody, NextStepWord, VerdictBody,

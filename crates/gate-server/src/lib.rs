@@ -16,14 +16,16 @@ mod payload;
 mod pipeline;
 mod sweeper;
 mod telemetry;
+mod tiers;
 mod worker;
 
 pub use api_key::{ApiKeyError, ApiKeySecret};
 pub use config::{
     CallbackConfig, Config, ConfigError, LogConfig, Overrides, PostgresConfig, Role, SETTINGS,
-    Setting, WorkerConfig,
+    SandboxConfig, Setting, TierChoice, WorkerConfig, WorkspaceConfig,
 };
 pub use gate::{Gate, StartError, migrate};
 pub use gate_exec::init::take_over_if_asked as become_sandbox_if_asked;
 pub use http::openapi;
 pub use telemetry::log_to_stderr;
+pub use tiers::NoTier;

@@ -13,8 +13,8 @@ use gate_core::{
     retry, without_evidence,
 };
 use gate_exec::{
-    ExecError, PrepareError, Ran, RawExecution, SourceRef, SourceRole, Sources, Workspace,
-    run_commands,
+    ExecError, PrepareError, Ran, RawExecution, SandboxTier, SourceRef, SourceRole, Sources,
+    Workspace, run_commands,
 };
 use gate_store::{LeasedRun, Origin, StoreError};
 use tokio::task::spawn_blocking;
@@ -23,6 +23,7 @@ use tracing::{info, warn};
 
 use crate::logs::LogError;
 use crate::payload::{self, Judged};
+use crate::tiers::Unavailable;
 use crate::worker::WorkerContext;
 use crate::{archives, logs};
 
@@ -42,7 +43,13 @@ pub(crate) async fn process(
         Ok(documents) => documents,
         Err(error) => return conclude_without(run, &error, None, ctx).await,
     };
-    match gather(&run, &contract, &report, ctx, cancel).await {
+    // Before anything is fetched, and never a weaker one instead: nobody would notice.
+    let tier = match ctx.tiers.for_contract(&contract) {
+        Ok(tier) => tier,
+        Err(error) => return conclude_without(run, &error.into(), Some(&contract), ctx).await,
+    };
+    let asked = Asked { contract: &contract, report: &report, tier: tier.as_ref() };
+    match gather(&run, asked, ctx, cancel).await {
         Ok(evidence) => {
             let judgement = judge(&contract, &evidence);
             record(run, judgement, Some(&contract), Some(evidence), ctx).await
@@ -81,11 +88,18 @@ fn read_documents(run: &LeasedRun) -> Result<(Contract, CompletionReport), Gathe
     Ok((contract, report))
 }
 
+/// What is judged, by what, and where its commands are run.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    contract: &'a Contract,
+    report: &'a CompletionReport,
+    tier: &'a dyn SandboxTier,
+}
+
 /// Fetches, runs, and reads; writes nothing to the database, so it can be repeated at will.
 async fn gather(
     run: &LeasedRun,
-    contract: &Contract,
-    report: &CompletionReport,
+    Asked { contract, report, tier }: Asked<'_>,
     ctx: &WorkerContext,
     cancel: &CancellationToken,
 ) -> Result<Evidence, GatherError> {
@@ -95,8 +109,7 @@ async fn gather(
         .tempdir_in(&ctx.scratch_dir)
         .map_err(GatherError::Scratch)?;
     let workspace = prepare(run, contract, source, ctx, (scratch.path(), cancel)).await?;
-    let ran =
-        run_commands(contract, &workspace, ctx.sandbox.as_ref(), scratch.path(), cancel).await;
+    let ran = run_commands(contract, &workspace, tier, scratch.path(), cancel).await;
     let (tree, files) = (workspace.tree(), workspace.files().to_vec());
     let protected_changes = workspace.protected_changes().to_vec();
     if let Err(error) = workspace.dispose().await {
@@ -170,9 +183,10 @@ fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
     Ok(raw.into_execution(reading))
 }
 
-/// Only the gate's own faults are tried again.
+/// Only the gate's own faults are tried again, and only where another try can end otherwise.
 fn may_retry(run: &LeasedRun, error: &GatherError) -> bool {
-    error.blame() == Blame::Gate && run.attempt < RUN_ATTEMPTS_MAX
+    let can_pass = !matches!(error, GatherError::Isolation(_));
+    error.blame() == Blame::Gate && can_pass && run.attempt < RUN_ATTEMPTS_MAX
 }
 
 async fn give_back(
@@ -264,6 +278,8 @@ enum GatherError {
     #[error("a report of status success was stored without a workspace")]
     NoWorkspace,
     #[error(transparent)]
+    Isolation(#[from] Unavailable),
+    #[error(transparent)]
     Prepare(PrepareError),
     #[error("the {0} archive was never uploaded")]
     ArchiveUnknown(&'static str, SourceRole),
@@ -298,6 +314,7 @@ impl GatherError {
             Self::Cancelled
             | Self::Document(_)
             | Self::NoWorkspace
+            | Self::Isolation(_)
             | Self::Blob(_)
             | Self::Logs(_)
             | Self::Scratch(_) => Blame::Gate,
@@ -305,6 +322,9 @@ impl GatherError {
     }
 
     fn kind(&self) -> FindingKind {
+        if matches!(self, Self::Isolation(_)) {
+            return FindingKind::IsolationUnavailable;
+        }
         match self.blame() {
             Blame::Reporter => FindingKind::SourceUnusable,
             Blame::Contract => FindingKind::BaselineUnusable,
@@ -315,6 +335,7 @@ impl GatherError {
     /// What the verdict says.
     fn told(&self) -> String {
         match self.blame() {
+            Blame::Gate if matches!(self, Self::Isolation(_)) => self.to_string(),
             Blame::Reporter | Blame::Contract => Chain(self).to_string(),
             // Which check, and at which stage: the person who decides starts there.
             Blame::Gate => format!("the gate could not judge: {}", Chain(self)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gate_blob::BlobStore;
 use gate_core::{Chain, LeaseToken};
-use gate_exec::{Preparer, SandboxTier};
+use gate_exec::Preparer;
 use gate_store::{LeasedRun, Store, StoreError, Topic, WorkerSession};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval, sleep, timeout};
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, info, info_span, warn};
 
 use crate::pipeline::process;
+use crate::tiers::Tiers;
 
 /// How often a worker says that it lives, and asks what it still has.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(3);
@@ -31,7 +32,7 @@ pub(crate) struct WorkerContext {
     pub(crate) store: Store,
     pub(crate) blobs: Arc<BlobStore>,
     pub(crate) preparer: Preparer,
-    pub(crate) sandbox: Box<dyn SandboxTier>,
+    pub(crate) tiers: Tiers,
     /// Logs and archives of runs, until they are in the object store.
     pub(crate) scratch_dir: PathBuf,
     pub(crate) slots: u32,
@@ -68,8 +69,10 @@ impl Held {
 
 /// Works until `stopping`, then lets running runs finish within the grace period and gives the rest back.
 pub(crate) async fn work(ctx: Arc<WorkerContext>, stopping: CancellationToken) {
+    let told = serde_json::to_value(ctx.tiers.told())
+        .expect("words, numbers, and lists of them can always be written as JSON");
     while !stopping.is_cancelled() {
-        match ctx.store.register_worker(&ctx.node, ctx.slots, &serde_json::Value::Null).await {
+        match ctx.store.register_worker(&ctx.node, ctx.slots, &told).await {
             Ok(session) => work_as(session, &ctx, &stopping).await,
             Err(error) => {
                 warn!(error = %Chain(&error), "could not register as a worker; trying again");

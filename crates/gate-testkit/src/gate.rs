@@ -27,6 +27,8 @@ pub struct Setup {
     pub slots: u32,
     /// Grace of running runs when it stops, in seconds.
     pub drain_seconds: u32,
+    /// `DONEGATE_SANDBOX_TIER`. By default `process`: stories meet their commands at paths of the host.
+    pub tier: &'static str,
 }
 
 /// A running gate, its database, and its directories.
@@ -43,7 +45,7 @@ pub struct TestGate {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { role: Role::All, slots: 2, drain_seconds: 10 }
+        Self { role: Role::All, slots: 2, drain_seconds: 10, tier: "process" }
     }
 }
 
@@ -192,6 +194,7 @@ fn config(database: &TestDatabase, data_dir: &Path, admin_key: &str, setup: &Set
         ("DONEGATE_SECRET_KEY", SecretKey::random().expose_base64()),
         ("DONEGATE_WORKER_SLOTS", setup.slots.to_string()),
         ("DONEGATE_WORKER_DRAIN_SECONDS", setup.drain_seconds.to_string()),
+        ("DONEGATE_SANDBOX_TIER", setup.tier.to_owned()),
         ("DONEGATE_CALLBACK_ALLOWED_NETWORKS", "127.0.0.0/8".to_owned()),
     ];
     let settings = settings.into_iter().map(|(name, value)| (name.into(), value.into()));

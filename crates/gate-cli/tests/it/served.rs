@@ -69,6 +69,8 @@ impl Place {
             .args(["serve", "--role", role, "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(self.path(name))
             .env("DONEGATE_ADMIN_KEY", self.admin_key.expose())
+            // The tests meet their commands at paths of the host.
+            .env("DONEGATE_SANDBOX_TIER", "process")
             .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -1,8 +1,11 @@
 //! All configuration, read once. A variable that nobody knows refuses to start: it is a typo.
 
+mod reader;
+mod sandbox;
+mod settings;
+
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,6 +13,10 @@ use std::time::Duration;
 
 use crate::api_key::ApiKeySecret;
 use crate::callback::{Networks, SecretKey};
+use reader::Reader;
+
+pub use sandbox::{SandboxConfig, TierChoice, WorkspaceConfig};
+pub use settings::{SETTINGS, Setting};
 
 /// What a process of the gate does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,127 +28,6 @@ pub enum Role {
     /// Runs acceptance commands; answers only health and metrics.
     Worker,
 }
-
-/// One setting, as the README's table has it.
-#[derive(Debug, Clone, Copy)]
-pub struct Setting {
-    /// The variable.
-    pub name: &'static str,
-    /// What holds without it.
-    pub default: &'static str,
-    /// What it means, with its unit.
-    pub meaning: &'static str,
-}
-
-/// Every variable that the gate reads.
-pub const SETTINGS: [Setting; 22] = [
-    Setting {
-        name: "DATABASE_URL",
-        default: "a private cluster in the data directory",
-        meaning: "PostgreSQL 14 or newer, as `postgres://user:password@host/database`",
-    },
-    Setting {
-        name: "DONEGATE_DATABASE_CONNECTIONS_MAX",
-        default: "20",
-        meaning: "connections that one process opens",
-    },
-    Setting {
-        name: "DONEGATE_LISTEN_ADDRESS",
-        default: "127.0.0.1:8080",
-        meaning: "where the API listens",
-    },
-    Setting { name: "DONEGATE_ROLE", default: "all", meaning: "`all`, `api`, or `worker`" },
-    Setting {
-        name: "DONEGATE_DATA_DIR",
-        default: "the XDG data directory; for root /var/lib/donegate",
-        meaning: "where this process keeps its files",
-    },
-    Setting {
-        name: "DONEGATE_BLOBS_URL",
-        default: "a folder in the data directory",
-        meaning: "where archives and logs are kept: a folder, or `s3://bucket/prefix` with the usual `AWS_…` variables; every process needs the same",
-    },
-    Setting {
-        name: "DONEGATE_SECRET_KEY",
-        default: "made at the first start, in the data directory",
-        meaning: "32 bytes in base64, from which callback secrets are derived; every process needs the same",
-    },
-    Setting {
-        name: "DONEGATE_SECRET_KEY_FILE",
-        default: "",
-        meaning: "a file that holds it instead",
-    },
-    Setting {
-        name: "DONEGATE_ADMIN_KEY",
-        default: "one is made and printed at the first start",
-        meaning: "an API key `dg_…` that has the role admin from the start; make one with `donegate keys generate`",
-    },
-    Setting {
-        name: "DONEGATE_ADMIN_KEY_FILE",
-        default: "",
-        meaning: "a file that holds it instead",
-    },
-    Setting {
-        name: "DONEGATE_WORKER_SLOTS",
-        default: "the number of cores",
-        meaning: "runs that one process does at once",
-    },
-    Setting {
-        name: "DONEGATE_WORKER_DRAIN_SECONDS",
-        default: "25",
-        meaning: "how long running runs may go on after SIGTERM, before they are given back",
-    },
-    Setting {
-        name: "DONEGATE_WORKER_PASS_VARIABLES",
-        default: "toolchains' places, such as RUSTUP_HOME and JAVA_HOME",
-        meaning: "names, separated by commas, of variables that acceptance commands get from the gate's own environment, beside the default ones",
-    },
-    Setting {
-        name: "DONEGATE_GIT_FETCH_SECONDS",
-        default: "300",
-        meaning: "how long one fetch may take",
-    },
-    Setting {
-        name: "DONEGATE_GIT_FILE_URLS",
-        default: "true",
-        meaning: "whether `file://` repositories are fetched",
-    },
-    Setting {
-        name: "DONEGATE_GIT_CONFIG",
-        default: "",
-        meaning: "a git configuration file for credentials; the host's own is not read",
-    },
-    Setting {
-        name: "DONEGATE_CALLBACK_ALLOWED_NETWORKS",
-        default: "loopback while the API listens on loopback only",
-        meaning: "private networks that callbacks may go to, as CIDRs separated by commas; public addresses are always allowed, link-local and metadata addresses never",
-    },
-    Setting {
-        name: "DONEGATE_CALLBACK_TIMEOUT_SECONDS",
-        default: "15",
-        meaning: "how long a receiver may take to answer",
-    },
-    Setting {
-        name: "DONEGATE_LOG",
-        default: "info",
-        meaning: "which log lines are written, as a filter of `tracing`",
-    },
-    Setting { name: "DONEGATE_LOG_FORMAT", default: "text", meaning: "`text` or `json`" },
-    Setting {
-        name: "DONEGATE_POSTGRES_BIN_DIR",
-        default: "found on the machine",
-        meaning: "the server's executables, for the private cluster",
-    },
-    Setting {
-        name: "DONEGATE_POSTGRES_USER",
-        default: "postgres, else nobody",
-        meaning: "who runs the private cluster when the gate is root",
-    },
-];
-
-/// Variables with our prefix that the client, not the server, reads.
-const OF_THE_CLIENT: [&str; 4] =
-    ["DONEGATE_URL", "DONEGATE_KEY", "DONEGATE_KEY_FILE", "DONEGATE_TASK"];
 
 /// Without the notices of PostgreSQL, which look like faults and are none.
 const LOG_FILTER: &str = "info,sqlx::postgres::notice=warn";
@@ -170,6 +56,10 @@ pub struct Config {
     pub admin_key: Option<ApiKeySecret>,
     /// The worker's settings.
     pub worker: WorkerConfig,
+    /// The sandboxes' settings.
+    pub sandbox: SandboxConfig,
+    /// The workspaces' settings.
+    pub workspace: WorkspaceConfig,
     /// The callbacks' settings.
     pub callback: CallbackConfig,
     /// The log's settings.
@@ -288,8 +178,13 @@ impl Config {
             secret_key: reader.secret("DONEGATE_SECRET_KEY"),
             admin_key: reader.secret("DONEGATE_ADMIN_KEY"),
             worker: reader.worker(),
+            sandbox: SandboxConfig::read(&mut reader),
+            workspace: WorkspaceConfig::read(&mut reader),
             callback: CallbackConfig {
-                allowed_networks: reader.networks(listen_address),
+                allowed_networks: reader.networks(
+                    "DONEGATE_CALLBACK_ALLOWED_NETWORKS",
+                    if listen_address.ip().is_loopback() { LOOPBACK } else { "" },
+                ),
                 timeout: reader.seconds("DONEGATE_CALLBACK_TIMEOUT_SECONDS", 15, 1, 60),
             },
             log: reader.log(),
@@ -303,96 +198,7 @@ impl Config {
     }
 }
 
-/// Reads variables, and collects what is wrong with them.
-struct Reader {
-    variables: BTreeMap<OsString, OsString>,
-    faults: Vec<String>,
-}
-
 impl Reader {
-    fn refuse_unknown(&mut self) {
-        let names = self.variables.keys().filter_map(|it| it.to_str());
-        let ours =
-            names.filter(|it| it.starts_with("DONEGATE_") && !it.starts_with("DONEGATE_TEST_"));
-        let known =
-            |name: &str| SETTINGS.iter().any(|it| it.name == name) || OF_THE_CLIENT.contains(&name);
-        let unknown: Vec<String> = ours
-            .filter(|it| !known(it))
-            .map(|it| format!("{it}: there is no such setting; the README lists them"))
-            .collect();
-        self.faults.extend(unknown);
-    }
-
-    fn text(&mut self, name: &str) -> Option<String> {
-        let value = self.variables.get(OsStr::new(name))?;
-        match value.to_str() {
-            Some("") => None,
-            Some(text) => Some(text.to_owned()),
-            None => {
-                self.faults.push(format!("{name}: is not UTF-8"));
-                None
-            }
-        }
-    }
-
-    fn path(&mut self, name: &str) -> Option<PathBuf> {
-        self.text(name).map(PathBuf::from)
-    }
-
-    fn parsed<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
-        let text = self.text(name)?;
-        match text.trim().parse() {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.faults.push(format!("{name}: `{text}`: {error}"));
-                None
-            }
-        }
-    }
-
-    fn value<T: FromStr<Err: Display>>(&mut self, name: &str, default: T) -> T {
-        self.parsed(name).unwrap_or(default)
-    }
-
-    fn bounded(&mut self, name: &str, default: u32, least: u32, most: u32) -> u32 {
-        let value = self.value(name, default);
-        if !(least..=most).contains(&value) {
-            self.faults.push(format!("{name}: {value} is not from {least} to {most}"));
-        }
-        value
-    }
-
-    fn seconds(&mut self, name: &str, default: u32, least: u32, most: u32) -> Duration {
-        Duration::from_secs(self.bounded(name, default, least, most).into())
-    }
-
-    /// A secret, or the file that holds it; its text never becomes part of a fault.
-    fn secret<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
-        let file = format!("{name}_FILE");
-        let text = match (self.text(name), self.path(&file)) {
-            (Some(_), Some(_)) => {
-                self.faults.push(format!("{name}: is set, and {file} is set, too; set one"));
-                None
-            }
-            (Some(text), None) => Some(text),
-            (None, Some(path)) => match std::fs::read_to_string(&path) {
-                Ok(text) => Some(text),
-                Err(error) => {
-                    self.faults.push(format!("{file}: cannot read {}: {error}", path.display()));
-                    None
-                }
-            },
-            (None, None) => None,
-        };
-        match text?.trim().parse() {
-            Ok(secret) => Some(secret),
-            Err(error) => {
-                self.faults.push(format!("{name}: {error}"));
-                None
-            }
-        }
-    }
-
     fn worker(&mut self) -> WorkerConfig {
         let cores = std::thread::available_parallelism().map_or(1, |it| it.get());
         let cores = u32::try_from(cores).unwrap_or(1);
@@ -418,16 +224,6 @@ impl Reader {
             git_config: self.path("DONEGATE_GIT_CONFIG"),
             environment: self.variables.clone(),
         }
-    }
-
-    fn networks(&mut self, listen_address: SocketAddr) -> Networks {
-        let name = "DONEGATE_CALLBACK_ALLOWED_NETWORKS";
-        let default = if listen_address.ip().is_loopback() { LOOPBACK } else { "" };
-        let text = self.text(name).unwrap_or_else(|| default.to_owned());
-        Networks::parse(&text).unwrap_or_else(|error| {
-            self.faults.push(format!("{name}: {error}"));
-            Networks::default()
-        })
     }
 
     fn log(&mut self) -> LogConfig {
@@ -521,9 +317,15 @@ mod tests {
             ("DONEGATE_CALLBACK_ALLOWED_NETWORKS", "10.0.0.0/99"),
             ("DONEGATE_WORKER_PASS_VARIABLES", "TZ, DATABASE_URL"),
             ("DONEGATE_LOG_FORMAT", "xml"),
+            ("DONEGATE_SANDBOX_TIER", "container"),
+            ("DONEGATE_SANDBOX_READ_ONLY_PATHS", "/opt:tools:/"),
+            ("DONEGATE_SANDBOX_UID_BASE", "65100"),
+            ("DONEGATE_SANDBOX_ALLOWED_NETWORKS", "intranet"),
+            ("DONEGATE_WORKSPACE_DIRECTORY_ROOTS", "work"),
+            ("DONEGATE_WORKSPACE_CACHE_BYTES", "4 GiB"),
         ])
         .unwrap_err();
-        assert_eq!(error.0.len(), 6, "{error}");
+        assert_eq!(error.0.len(), 13, "{error}");
     }
 
     #[test]

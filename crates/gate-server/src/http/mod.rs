@@ -19,6 +19,7 @@ mod problem;
 mod projects;
 mod reports;
 mod runs;
+mod system;
 mod tasks;
 mod wait;
 
@@ -89,6 +90,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(events::list_task_events))
         .routes(routes!(callbacks::list_callbacks))
         .routes(routes!(callbacks::redeliver_callback))
+        .routes(routes!(system::get_system))
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
         .routes(routes!(health::metrics_text))
