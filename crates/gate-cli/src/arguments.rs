@@ -65,6 +65,8 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Show what a gate does, on real input that it makes itself
     Demo(DemoArguments),
+    /// Say what this machine can do: isolation tiers, and the programs that a gate uses
+    Doctor,
     /// Bring the schema of `DATABASE_URL` up to date
     Migrate,
     /// Ask the gate on this machine whether it is alive; for a container's health check

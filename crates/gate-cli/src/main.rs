@@ -10,6 +10,7 @@ mod arguments;
 mod client;
 mod contract;
 mod demo;
+mod doctor;
 mod document;
 mod error;
 mod exit;
@@ -55,6 +56,7 @@ async fn run(arguments: &Arguments) -> Exit {
         Command::Wait(arguments) => wait::run(arguments, global, output).await,
         Command::Serve(arguments) => serve::run(arguments, output).await,
         Command::Demo(arguments) => demo::run(arguments, output).await,
+        Command::Doctor => doctor::run(output).await,
         Command::Migrate => operate::migrate(output).await,
         Command::Healthcheck(arguments) => healthcheck::run(arguments, output).await,
         Command::Openapi => Ok(operate::openapi(output)),

@@ -14,12 +14,22 @@ const DEBIAN: &str = "/usr/lib/postgresql";
 
 /// A directory with `initdb` and `postgres` of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Binaries {
-    pub(crate) dir: PathBuf,
-    pub(crate) major: u32,
+pub struct Binaries {
+    /// Where they are.
+    pub dir: PathBuf,
+    /// Their major version.
+    pub major: u32,
 }
 
 impl Binaries {
+    /// What [`crate::Server::start`] would use for a new cluster, without fetching anything.
+    ///
+    /// # Errors
+    /// When there is no server that is new enough.
+    pub fn of_machine(settings: &Settings) -> Result<Self, PostgresError> {
+        Self::find(settings, None)
+    }
+
     /// The server in `dir`, or `None` where there is no whole one.
     pub(crate) fn in_dir(dir: &Path) -> Option<Self> {
         // Through links, for a server finds its libraries and its siblings beside its real file.

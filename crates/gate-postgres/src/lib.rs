@@ -22,6 +22,7 @@ mod supervise;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use binaries::Binaries;
 pub use error::PostgresError;
 pub use server::Server;
 pub use settings::{Settings, default_data_dir};

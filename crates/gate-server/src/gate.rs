@@ -7,8 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gate_blob::{BlobError, BlobStore};
-use gate_core::Chain;
-use gate_exec::{PASSED_BY_DEFAULT, PrepareError, PrepareSettings, Preparer, Profile};
+use gate_exec::{PrepareError, PrepareSettings, Preparer};
 use gate_store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -17,12 +16,12 @@ use tracing::{info, warn};
 
 use crate::api_key::ApiKeySecret;
 use crate::callback::{Deliverer, SecretKey, SendLimits, Sender, SenderError};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::SystemClock;
 use crate::config::{self, CallbackConfig, Config, Role};
 use crate::http::{self, App};
-use crate::tiers::{NoTier, Tiers};
+use crate::tiers::NoTier;
 use crate::worker::{self, WorkerContext};
-use crate::{sweeper, telemetry};
+use crate::{machine, sweeper, telemetry};
 
 /// A running gate.
 #[derive(Debug)]
@@ -244,26 +243,12 @@ async fn worker_context(
         store: store.clone(),
         blobs,
         preparer: Preparer::new(&settings)?,
-        tiers: open_tiers(config).await?,
+        tiers: machine::open_tiers(config).await?,
         scratch_dir,
         slots: config.worker.slots,
         node: node_name(),
         drain: config.worker.drain,
     }))
-}
-
-async fn open_tiers(config: &Config) -> Result<Tiers, NoTier> {
-    let choice = config.sandbox.tier;
-    let more = config.worker.pass_variables.iter().map(String::as_str);
-    let passed: Vec<&str> = PASSED_BY_DEFAULT.into_iter().chain(more).collect();
-    let profile = Profile::from_environment(config.worker.environment.clone(), &passed);
-    let open = async |tier| match gate_exec::open(tier, profile.clone()).await {
-        Ok(tier) => Ok(Arc::from(tier)),
-        Err(error) => Err(Chain(&error).to_string()),
-    };
-    let tiers = Tiers::open(choice, SystemClock.now(), open).await?;
-    tiers.announce(choice);
-    Ok(tiers)
 }
 
 fn node_name() -> String {

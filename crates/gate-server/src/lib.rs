@@ -12,6 +12,7 @@ mod config;
 mod gate;
 mod http;
 mod logs;
+mod machine;
 mod payload;
 mod pipeline;
 mod sweeper;
@@ -27,5 +28,6 @@ pub use config::{
 pub use gate::{Gate, StartError, migrate};
 pub use gate_exec::init::take_over_if_asked as become_sandbox_if_asked;
 pub use http::openapi;
+pub use machine::{Surveyed, survey};
 pub use telemetry::log_to_stderr;
 pub use tiers::NoTier;

@@ -7,6 +7,7 @@
 mod bodies;
 mod cli;
 mod contracts;
+mod doctor;
 mod faults;
 mod healthcheck;
 mod killed;
