@@ -9,6 +9,7 @@ mod archives;
 pub mod callback;
 pub mod clock;
 mod config;
+pub mod egress;
 mod gate;
 mod http;
 mod logs;

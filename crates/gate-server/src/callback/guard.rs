@@ -91,6 +91,12 @@ impl Networks {
         })
     }
 
+    /// Whether the operator has named a network with this address.
+    #[must_use]
+    pub fn lists(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|it| it.contains(&address.to_canonical()))
+    }
+
     /// Whether a callback may go to this URL, as far as can be said before its host is looked up.
     ///
     /// # Errors
@@ -118,7 +124,7 @@ impl Networks {
         let address = address.to_canonical();
         match reach(address) {
             Reach::Never(why) => return Err(Refusal::Never { address, why }),
-            Reach::Guarded(why) if !self.0.iter().any(|it| it.contains(&address)) => {
+            Reach::Guarded(why) if !self.lists(address) => {
                 return Err(Refusal::NotAllowed { address, why });
             }
             Reach::Guarded(_) | Reach::Public => {}
