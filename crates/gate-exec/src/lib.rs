@@ -27,5 +27,5 @@ pub use sandbox::{
 };
 pub use workspace::{
     EntryFault, PrepareError, PrepareSettings, Preparer, SourceError, SourceRef, SourceRole,
-    Sources, Workspace,
+    Sources, Workspace, copy_tree,
 };

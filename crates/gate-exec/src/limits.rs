@@ -18,6 +18,13 @@ pub const GIT_TREE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Packs of one mirror before they are put together.
 pub const MIRROR_PACKS_MAX: usize = 50;
 
+/// Materialised trees that are kept for the next run that wants them: all together, unless the settings say otherwise.
+pub const TREE_CACHE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+/// See [`TREE_CACHE_BYTES_MAX`].
+pub const TREE_CACHE_ENTRIES_MAX: usize = 256;
+/// What each file, directory, and link of a kept tree counts for beside its bytes.
+pub const TREE_CACHE_ENTRY_OVERHEAD_BYTES: u64 = 4096;
+
 /// Once more than [`EXPANSION_FREE_BYTES`] were unpacked, each packed byte may become this many.
 pub const EXPANSION_RATIO_MAX: u64 = 250;
 /// See [`EXPANSION_RATIO_MAX`].

@@ -5,9 +5,12 @@
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use tracing::warn;
 
 use super::remove::remove_tree;
 
@@ -21,6 +24,15 @@ pub(super) struct Ground {
     /// Held, never read.
     _lock: File,
     made: AtomicU64,
+}
+
+/// A directory on the ground. Dropping it removes it in the background, whatever is in it.
+#[derive(Debug)]
+pub(super) struct Plot {
+    /// `None` once it is gone.
+    path: Option<PathBuf>,
+    /// The ground outlives what lies on it.
+    ground: Arc<Ground>,
 }
 
 impl Ground {
@@ -44,11 +56,11 @@ impl Ground {
     }
 
     /// A new, empty directory.
-    pub(super) fn make(&self) -> io::Result<PathBuf> {
+    pub(super) fn plot(self: &Arc<Self>) -> io::Result<Plot> {
         let count = self.made.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(count.to_string());
         make_private(&path)?;
-        Ok(path)
+        Ok(Plot { path: Some(path), ground: Arc::clone(self) })
     }
 }
 
@@ -59,6 +71,40 @@ impl Drop for Ground {
             fs::remove_file(&self.lock_path).ok();
         }
     }
+}
+
+impl Plot {
+    pub(super) fn path(&self) -> &Path {
+        self.path.as_deref().unwrap_or(&self.ground.directory)
+    }
+
+    /// Removes it now.
+    pub(super) fn remove(mut self) -> io::Result<()> {
+        self.path.take().map_or(Ok(()), |it| remove_tree(&it))
+    }
+}
+
+impl Drop for Plot {
+    fn drop(&mut self) {
+        let Some(path) = self.path.take() else { return };
+        let ground = Arc::clone(&self.ground);
+        // Not here: an async task may be what drops it, and a large tree takes a second.
+        let remove = move || {
+            if let Err(error) = remove_tree(&path) {
+                warn!(error = %error, "a directory could not be removed; the next start sweeps it");
+            }
+            drop(ground);
+        };
+        if let Err(error) = std::thread::Builder::new().name("remove".into()).spawn(remove) {
+            warn!(error = %error, "no thread to remove a directory; the next start sweeps it");
+        }
+    }
+}
+
+/// Makes a directory that everybody may read, whatever the gate's umask is.
+pub(super) fn make_readable(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o755).create(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
 /// Makes a directory that only this user may enter.
@@ -122,15 +168,15 @@ mod tests {
     #[test]
     fn what_a_dead_process_left_is_swept_and_what_a_live_one_has_is_kept() {
         let shared = tempfile::tempdir().unwrap();
-        let alive = Ground::take(shared.path()).unwrap();
-        let kept = alive.make().unwrap();
+        let alive = Arc::new(Ground::take(shared.path()).unwrap());
+        let kept = alive.plot().unwrap();
         fs::create_dir_all(shared.path().join("1-1/0/tree")).unwrap();
         fs::write(shared.path().join("1-1.lock"), "").unwrap();
-        let second = Ground::take(shared.path()).unwrap();
-        assert!(kept.exists());
+        let second = Arc::new(Ground::take(shared.path()).unwrap());
+        assert!(kept.path().exists());
         assert!(!shared.path().join("1-1").exists());
         assert!(!shared.path().join("1-1.lock").exists());
-        assert_ne!(second.make().unwrap(), kept);
+        assert_ne!(second.plot().unwrap().path(), kept.path());
     }
 
     #[test]

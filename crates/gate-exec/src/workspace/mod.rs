@@ -1,13 +1,20 @@
-//! Prepares the directory that a run's commands see: fetched, checked, protected files laid over.
+//! Prepares the tree that a run's commands see: fetched, checked, protected files laid over.
 //!
 //! A workspace has no `.git`: git's files are data of the reporter that programs would execute. All
-//! its files are as old as the preparation, so that no time of the reporter's can fool a build.
+//! its files are as old as their preparation, so that no time of the reporter's can fool a build. A
+//! tree that was prepared before costs nothing: it is kept, and never written to.
 
 mod archive;
+mod beneath;
+mod cache;
+mod copy;
 mod error;
 mod git;
 mod ground;
+mod handle;
 mod inline;
+mod key;
+mod overlay;
 mod place;
 mod protect;
 mod remove;
@@ -21,27 +28,37 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gate_core::{FileFact, PathPattern, ProtectedChange, Sha256Digest, TreePath, WorkspaceSource};
+use gate_core::{PathPattern, TreePath, WorkspaceSource};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
+pub use copy::copy_tree;
 pub use error::{EntryFault, PrepareError, SourceError, SourceRole};
+pub use handle::Workspace;
 
+use cache::{Bounds, Lease, Site, Stored, TreeCache};
 use git::Mirrors;
 use ground::Ground;
+use key::Key;
+use overlay::{Overlay, Protected, Trees, lay_over};
 use protect::Globs;
 use tree::Tree;
 use writer::TreeWriter;
 
-use crate::limits::{GIT_FETCH_SECONDS, GIT_PACK_BYTES_MAX};
+use crate::limits::{
+    GIT_FETCH_SECONDS, GIT_PACK_BYTES_MAX, TREE_CACHE_BYTES_MAX, TREE_CACHE_ENTRIES_MAX,
+};
 
 /// Where and how workspaces are prepared.
 #[derive(Debug, Clone)]
 pub struct PrepareSettings {
     /// Mirrors of repositories; processes may share it.
     pub cache_dir: PathBuf,
-    /// Workspaces; processes may share it.
+    /// Workspaces and kept trees; processes may share it, and each has a part of its own.
     pub work_dir: PathBuf,
+    /// What all kept trees may take, beside those in use: the bytes of their files, and 4 KiB for each entry.
+    pub tree_cache_bytes_max: u64,
+    /// How many trees are kept, beside those in use.
+    pub tree_cache_entries_max: usize,
     /// Whether `file://` repositories are fetched.
     pub allow_file_urls: bool,
     /// One fetch.
@@ -62,6 +79,8 @@ impl PrepareSettings {
         Self {
             cache_dir,
             work_dir,
+            tree_cache_bytes_max: TREE_CACHE_BYTES_MAX,
+            tree_cache_entries_max: TREE_CACHE_ENTRIES_MAX,
             allow_file_urls: true,
             git_timeout: Duration::from_secs(GIT_FETCH_SECONDS),
             git_pack_bytes_max: GIT_PACK_BYTES_MAX,
@@ -97,19 +116,7 @@ pub struct Sources<'a> {
 #[derive(Debug, Clone)]
 pub struct Preparer {
     mirrors: Arc<Mirrors>,
-    ground: Arc<Ground>,
-}
-
-/// The directory of one run. Dropping it removes it in the background; [`Workspace::dispose`] waits for that.
-#[derive(Debug)]
-pub struct Workspace {
-    home: PathBuf,
-    root: PathBuf,
-    temporary: PathBuf,
-    tree: Sha256Digest,
-    files: Vec<(TreePath, FileFact)>,
-    protected_changes: Vec<ProtectedChange>,
-    rubbish: Rubbish,
+    trees: Trees,
 }
 
 impl Preparer {
@@ -118,11 +125,16 @@ impl Preparer {
     /// # Errors
     /// When the directories cannot be made or written.
     pub fn new(settings: &PrepareSettings) -> Result<Self, PrepareError> {
-        let failed = |stage| move |source| PrepareError::System { stage, source };
         let ground =
-            Ground::take(&settings.work_dir).map_err(failed("making the work directory"))?;
-        let mirrors = Mirrors::open(settings).map_err(failed("making the directory of mirrors"))?;
-        Ok(Self { mirrors: Arc::new(mirrors), ground: Arc::new(ground) })
+            Ground::take(&settings.work_dir).map_err(system("making the work directory"))?;
+        let mirrors = Mirrors::open(settings).map_err(system("making the directory of mirrors"))?;
+        let bounds = Bounds {
+            bytes_max: settings.tree_cache_bytes_max,
+            entries_max: settings.tree_cache_entries_max,
+        };
+        let cache = Arc::new(TreeCache::new(bounds));
+        let trees = Trees { ground: Arc::new(ground), cache };
+        Ok(Self { mirrors: Arc::new(mirrors), trees })
     }
 
     /// Fetches the reported tree and lays the baseline's protected files over it.
@@ -138,58 +150,52 @@ impl Preparer {
         let cancel = &cancel.child_token();
         let _stop = cancel.clone().drop_guard();
         let globs = Globs::parse(sources.protected)?;
-        let whole = self
-            .ground
-            .make()
-            .map_err(|source| PrepareError::System { stage: "making the workspace", source })?;
-        let rubbish = Rubbish { whole: Some(whole.clone()), _ground: Arc::clone(&self.ground) };
-        let root = whole.join("workspace");
         let wrong = |role| move |source| wrong(role, source);
-        let tree = self.fill(&root, sources.report, None, cancel).await;
-        let mut tree = tree.map_err(wrong(SourceRole::Report))?;
-        let mut protected_changes = Vec::new();
-        if let Some(baseline) = sources.baseline.filter(|_| !sources.protected.is_empty()) {
-            let below = whole.join("baseline");
-            let laid = self.fill(&below, baseline, Some(globs.clone()), cancel).await;
-            let laid = laid.map_err(wrong(SourceRole::Baseline))?;
-            let (at, cancel) = (root.clone(), cancel.clone());
-            (tree, protected_changes) = in_background(move || {
-                let result = protect::lay_over((&at, tree), (&below, &laid), &globs, &cancel)?;
-                remove::remove_tree(&below)
-                    .map_err(SourceError::system("removing the baseline"))?;
-                Ok(result)
-            })
-            .await
-            .map_err(wrong(SourceRole::Report))?;
-        }
-        let (home, temporary) = (whole.join("home"), whole.join("tmp"));
-        for directory in [&home, &temporary] {
-            ground::make_private(directory).map_err(|source| PrepareError::System {
-                stage: "making the run's home",
-                source,
-            })?;
-        }
-        let files = sources.watched.iter().map(|it| (it.clone(), tree.fact(it))).collect();
-        let tree = tree.digest();
-        Ok(Workspace { home, root, temporary, tree, files, protected_changes, rubbish })
+        let report = self.fetch(sources.report, cancel).await;
+        let report = report.map_err(wrong(SourceRole::Report))?;
+        let judged = match sources.baseline {
+            None => (Overlay::none(&report), report),
+            Some(baseline) => {
+                let baseline = self.fetch(baseline, cancel).await;
+                let baseline = baseline.map_err(wrong(SourceRole::Baseline))?;
+                let protected = Protected { patterns: sources.protected, globs: &globs };
+                let laid = lay_over(&self.trees, &report, &baseline, protected, cancel).await;
+                laid.map_err(wrong(SourceRole::Report))?
+            }
+        };
+        let (ground, watched) = (Arc::clone(&self.trees.ground), sources.watched.to_vec());
+        let made = tokio::task::spawn_blocking(move || Workspace::new(&ground, judged, &watched));
+        made.await.map_err(io::Error::other).flatten().map_err(system("making the run's place"))
     }
 
-    /// Writes one source to a new directory.
-    async fn fill(
+    /// The tree of one source, out of the cache or into it.
+    async fn fetch(
         &self,
-        root: &Path,
-        SourceRef { source, archive }: SourceRef<'_>,
-        only: Option<Globs>,
+        source: SourceRef<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Tree, SourceError> {
-        match source {
-            WorkspaceSource::Git(source) => {
-                self.mirrors.write(source.clone(), root, only, cancel).await
-            }
+    ) -> Result<Lease, SourceError> {
+        if let SourceRef { source: WorkspaceSource::Archive { .. }, archive: None } = source {
+            return Err(SourceError::WrongArchive);
+        }
+        let key = Key::of_source(source.source);
+        self.trees.cache.tree(key, cancel, || self.make(source, cancel)).await
+    }
+
+    /// Writes one source to a new place.
+    async fn make(
+        &self,
+        SourceRef { source, archive }: SourceRef<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Stored, SourceError> {
+        let site = Site::new(&self.trees.ground);
+        let site = site.map_err(SourceError::system("making the workspace"))?;
+        let root = &site.workspace();
+        let tree = match source {
+            WorkspaceSource::Git(source) => self.mirrors.write(source.clone(), root, cancel).await,
             WorkspaceSource::Archive { sha256, subdirectory } => {
                 let archive = archive.ok_or(SourceError::WrongArchive)?.to_owned();
                 let (sha256, subdirectory) = (*sha256, subdirectory.clone());
-                write_in_background(root, only, cancel, move |writer| {
+                write_in_background(root, cancel, move |writer| {
                     archive::write(&archive, sha256, subdirectory.as_ref(), writer)
                 })
                 .await
@@ -197,107 +203,23 @@ impl Preparer {
             WorkspaceSource::Files(files) => {
                 let files = files.clone();
                 let write = move |writer: &mut TreeWriter<'_>| inline::write(&files, writer);
-                write_in_background(root, only, cancel, write).await
+                write_in_background(root, cancel, write).await
             }
-        }
-    }
-}
-
-impl Workspace {
-    /// The directory of this run alone: `workspace`, `home`, and `tmp` are in it.
-    #[must_use]
-    pub fn place(&self) -> &Path {
-        self.root.parent().unwrap_or(&self.root)
-    }
-
-    /// Where the tree is.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// An empty home for the run.
-    #[must_use]
-    pub fn home(&self) -> &Path {
-        &self.home
-    }
-
-    /// An empty directory for temporary files.
-    #[must_use]
-    pub fn temporary(&self) -> &Path {
-        &self.temporary
-    }
-
-    /// The digest of the judged tree, protected files laid over, as it was before any command.
-    ///
-    /// The SHA-256 over the line `donegate-tree-1` and then, for each entry in the order of the
-    /// paths' bytes: one letter (`d` directory, `f` file, `x` executable file, `l` link), the path,
-    /// a NUL, and, but for directories, the 32 bytes of the SHA-256 of the file's bytes or the
-    /// link's target.
-    #[must_use]
-    pub fn tree(&self) -> Sha256Digest {
-        self.tree
-    }
-
-    /// What stood at the watched paths before any command.
-    #[must_use]
-    pub fn files(&self) -> &[(TreePath, FileFact)] {
-        &self.files
-    }
-
-    /// What the reporter had done to protected files.
-    #[must_use]
-    pub fn protected_changes(&self) -> &[ProtectedChange] {
-        &self.protected_changes
-    }
-
-    /// Removes it, whatever the commands left in it.
-    ///
-    /// # Errors
-    /// When something in it cannot be removed; the next start of the gate tries again.
-    pub async fn dispose(mut self) -> io::Result<()> {
-        let Some(whole) = self.rubbish.whole.take() else { return Ok(()) };
-        let removed = tokio::task::spawn_blocking(move || remove::remove_tree(&whole)).await;
-        removed.map_err(io::Error::other)?
-    }
-}
-
-/// What is removed in any case.
-#[derive(Debug)]
-struct Rubbish {
-    whole: Option<PathBuf>,
-    /// The ground outlives what lies on it.
-    _ground: Arc<Ground>,
-}
-
-impl Drop for Rubbish {
-    fn drop(&mut self) {
-        let Some(whole) = self.whole.take() else { return };
-        let ground = Arc::clone(&self._ground);
-        // Not here: an async task may be what drops it, and a large tree takes a second.
-        let remove = move || {
-            if let Err(error) = remove::remove_tree(&whole) {
-                warn!(error = %error, "a workspace could not be removed; the next start sweeps it");
-            }
-            drop(ground);
-        };
-        if let Err(error) = std::thread::Builder::new().name("remove".into()).spawn(remove) {
-            warn!(error = %error, "no thread to remove a workspace; the next start sweeps it");
-        }
+        }?;
+        in_background(move || Ok(Stored::new(site, tree))).await
     }
 }
 
 /// Runs `write` on a thread where it may block.
 async fn write_in_background(
     root: &Path,
-    only: Option<Globs>,
     cancel: &CancellationToken,
     write: impl FnOnce(&mut TreeWriter<'_>) -> Result<(), SourceError> + Send + 'static,
 ) -> Result<Tree, SourceError> {
     let (root, cancel) = (root.to_owned(), cancel.clone());
     in_background(move || {
-        ground::make_private(&root).map_err(SourceError::system("making the workspace"))?;
-        let mut writer = TreeWriter::new(&root, only.as_ref(), &cancel)?;
+        ground::make_readable(&root).map_err(SourceError::system("making the workspace"))?;
+        let mut writer = TreeWriter::new(&root, &cancel)?;
         write(&mut writer)?;
         writer.finish()
     })
@@ -309,6 +231,10 @@ async fn in_background<T: Send + 'static>(
 ) -> Result<T, SourceError> {
     let joined = tokio::task::spawn_blocking(work).await;
     joined.map_err(|it| SourceError::system("a thread of the gate")(io::Error::other(it)))?
+}
+
+fn system(stage: &'static str) -> impl FnOnce(io::Error) -> PrepareError {
+    move |source| PrepareError::System { stage, source }
 }
 
 fn wrong(role: SourceRole, source: SourceError) -> PrepareError {

@@ -10,7 +10,6 @@ use std::path::Path;
 use gate_core::{PathPattern, ProtectedChange, TreePath};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use tokio_util::sync::CancellationToken;
 
 use super::error::{EntryFault, PrepareError, SourceError};
 use super::tree::{Node, Tree};
@@ -48,16 +47,25 @@ impl Globs {
 
 /// What is to be done, and what is to be told.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Plan {
+pub(super) struct Plan {
     removed: BTreeSet<String>,
     laid: BTreeSet<String>,
-    changes: BTreeSet<ProtectedChange>,
+    pub(super) changes: BTreeSet<ProtectedChange>,
 }
 
-fn plan(reported: &Tree, baseline: &Tree, globs: &Globs) -> Result<Plan, SourceError> {
+impl Plan {
+    /// Whether the reported tree may stay as it is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.removed.is_empty() && self.laid.is_empty()
+    }
+}
+
+/// Compares the protected files of both trees.
+pub(super) fn plan(reported: &Tree, baseline: &Tree, globs: &Globs) -> Result<Plan, SourceError> {
     let mut plan = Plan::default();
     let is_entry = |node: &Node| *node != Node::Directory;
-    for (path, node) in baseline.0.iter().filter(|(_, node)| is_entry(node)) {
+    let is_protected = |path: &str, node| is_entry(node) && globs.matches(path);
+    for (path, node) in baseline.0.iter().filter(|(path, node)| is_protected(path, node)) {
         let in_the_way = ancestors(path).find(|it| reported.0.get(*it).is_some_and(is_entry));
         let found = reported.0.get(path);
         if found == Some(node) && in_the_way.is_none() {
@@ -78,8 +86,7 @@ fn plan(reported: &Tree, baseline: &Tree, globs: &Globs) -> Result<Plan, SourceE
         }
     }
     let of_baseline = |path: &String| baseline.0.get(path).is_some_and(is_entry);
-    for (path, _) in reported.0.iter().filter(|(path, node)| is_entry(node) && globs.matches(path))
-    {
+    for (path, _) in reported.0.iter().filter(|(path, node)| is_protected(path, node)) {
         if !of_baseline(path) && plan.removed.insert(path.clone()) {
             plan.changes.insert(ProtectedChange::Added(tree_path(path)?));
         }
@@ -87,15 +94,12 @@ fn plan(reported: &Tree, baseline: &Tree, globs: &Globs) -> Result<Plan, SourceE
     Ok(plan)
 }
 
-/// Makes the protected part of `tree`, which lies at `root`, that of the baseline, which lies at `baseline_root`.
+/// Does what is planned in the tree of `writer`, with the files of the baseline, which lies at `baseline_root`.
 pub(super) fn lay_over(
-    (root, tree): (&Path, Tree),
+    mut writer: TreeWriter<'_>,
+    plan: &Plan,
     (baseline_root, baseline): (&Path, &Tree),
-    globs: &Globs,
-    cancel: &CancellationToken,
-) -> Result<(Tree, Vec<ProtectedChange>), SourceError> {
-    let plan = plan(&tree, baseline, globs)?;
-    let mut writer = TreeWriter::resume(root, tree, cancel)?;
+) -> Result<Tree, SourceError> {
     for path in &plan.removed {
         // What lay below went with what lay above it.
         if writer.has(path) {
@@ -114,7 +118,7 @@ pub(super) fn lay_over(
             Some(Node::Directory) | None => {}
         }
     }
-    Ok((writer.finish()?, plan.changes.into_iter().collect()))
+    writer.finish()
 }
 
 /// From the top down, without the path itself.

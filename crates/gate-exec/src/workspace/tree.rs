@@ -1,6 +1,6 @@
 //! What is in a tree: the list that the writer made, its digest, its links, and what stands at a path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use gate_core::{FileFact, Sha256Digest, TreePath};
 use sha2::{Digest, Sha256};
@@ -18,6 +18,9 @@ pub(super) enum Node {
     File { sha256: Sha256Digest, size_bytes: u64, executable: bool },
     Link { target: String },
 }
+
+/// How many direct entries each directory has that has any.
+pub(super) type Children = HashMap<String, u64>;
 
 /// All entries below a root, by path, in the order of the paths' bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,30 +62,44 @@ impl Tree {
         Ok(())
     }
 
-    /// What stands at a path, links followed.
-    pub(super) fn fact(&self, path: &TreePath) -> FileFact {
+    /// What stands at a path, links followed. `children` are this tree's.
+    pub(super) fn fact(&self, path: &TreePath, children: &Children) -> FileFact {
         let Follow::At(place) = self.follow(path.as_str()) else { return FileFact::Missing };
-        if place.is_empty() {
-            return FileFact::Directory { entries: self.direct_entries("") };
-        }
+        let entries = || children.get(&place).copied().unwrap_or(0);
         match self.0.get(&place) {
             Some(Node::File { size_bytes, .. }) => FileFact::File { size_bytes: *size_bytes },
-            Some(Node::Directory) => {
-                FileFact::Directory { entries: self.direct_entries(&format!("{place}/")) }
-            }
+            Some(Node::Directory) => FileFact::Directory { entries: entries() },
+            None if place.is_empty() => FileFact::Directory { entries: entries() },
             Some(Node::Link { .. }) | None => FileFact::Missing,
         }
+    }
+
+    /// Counted once, so that no look at a large directory has to count again.
+    pub(super) fn children(&self) -> Children {
+        let mut children = Children::new();
+        for path in self.0.keys() {
+            let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            match children.get_mut(parent) {
+                Some(count) => *count += 1,
+                None => drop(children.insert(parent.to_owned(), 1)),
+            }
+        }
+        children
+    }
+
+    /// The bytes of all files.
+    pub(super) fn file_bytes(&self) -> u64 {
+        let bytes = |it: &Node| match it {
+            Node::File { size_bytes, .. } => *size_bytes,
+            Node::Directory | Node::Link { .. } => 0,
+        };
+        self.0.values().map(bytes).sum()
     }
 
     /// Forgets an entry and all below it.
     pub(super) fn forget(&mut self, path: &str) {
         let below = format!("{path}/");
         self.0.retain(|it, _| it != path && !it.starts_with(&below));
-    }
-
-    fn direct_entries(&self, prefix: &str) -> u64 {
-        let below = self.0.range(prefix.to_owned()..).take_while(|(it, _)| it.starts_with(prefix));
-        below.filter(|(it, _)| !it[prefix.len()..].contains('/')).count() as u64
     }
 
     /// Walks a path as the kernel would.
@@ -170,7 +187,7 @@ mod tests {
     #[test]
     fn what_stands_at_a_path_is_seen_through_links() {
         let tree = tree(&[("d", "dir"), ("d/x", "file"), ("d/y", "dir"), ("l", "d"), ("o", "o")]);
-        let fact = |path: &str| tree.fact(&TreePath::parse(path).unwrap());
+        let fact = |path: &str| tree.fact(&TreePath::parse(path).unwrap(), &tree.children());
         assert_eq!(fact("l/x"), FileFact::File { size_bytes: 5 });
         assert_eq!(fact("l"), FileFact::Directory { entries: 2 });
         assert_eq!(fact("d/y"), FileFact::Directory { entries: 0 });

@@ -18,7 +18,6 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::error::{EntryFault, SourceError};
-use super::protect::Globs;
 use super::remove::remove_at;
 use super::tree::{Node, Tree};
 
@@ -30,8 +29,6 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub(super) struct TreeWriter<'a> {
     root: OwnedFd,
     tree: Tree,
-    /// Only what these match, where there are any.
-    only: Option<&'a Globs>,
     /// The directory that was written to last: entries come by directory.
     last: Option<(String, OwnedFd)>,
     bytes_left: u64,
@@ -41,12 +38,8 @@ pub(super) struct TreeWriter<'a> {
 }
 
 impl<'a> TreeWriter<'a> {
-    pub(super) fn new(
-        root: &Path,
-        only: Option<&'a Globs>,
-        cancel: &'a CancellationToken,
-    ) -> Result<Self, SourceError> {
-        Ok(Self { only, ..Self::resume(root, Tree::default(), cancel)? })
+    pub(super) fn new(root: &Path, cancel: &'a CancellationToken) -> Result<Self, SourceError> {
+        Self::resume(root, Tree::default(), cancel)
     }
 
     /// Goes on in a directory that was written before.
@@ -60,7 +53,6 @@ impl<'a> TreeWriter<'a> {
         Ok(Self {
             root,
             tree,
-            only: None,
             last: None,
             bytes_left: WORKSPACE_BYTES_MAX,
             entries_left: WORKSPACE_ENTRIES_MAX,
@@ -75,11 +67,6 @@ impl<'a> TreeWriter<'a> {
         Ok(self.tree)
     }
 
-    /// Whether a file or link at this path is wanted.
-    pub(super) fn wants(&self, path: &str) -> bool {
-        self.only.is_none_or(|it| it.matches(path))
-    }
-
     /// Whether something stands at this path.
     pub(super) fn has(&self, path: &str) -> bool {
         self.tree.0.contains_key(path)
@@ -91,7 +78,6 @@ impl<'a> TreeWriter<'a> {
             Some(Node::File { .. } | Node::Link { .. }) => {
                 return Err(SourceError::entry(path, EntryFault::Duplicate));
             }
-            None if self.only.is_some() => return Ok(()),
             None => {}
         }
         self.open_directory(path, path).map(drop)
@@ -105,9 +91,6 @@ impl<'a> TreeWriter<'a> {
         size_bytes: u64,
         content: &mut dyn Read,
     ) -> Result<(), SourceError> {
-        if !self.wants(path) {
-            return Ok(());
-        }
         if size_bytes > self.bytes_left {
             return Err(SourceError::TooLarge { limit: WORKSPACE_BYTES_MAX, unit: "bytes" });
         }
@@ -136,9 +119,6 @@ impl<'a> TreeWriter<'a> {
     }
 
     pub(super) fn link(&mut self, path: &str, target: &[u8]) -> Result<(), SourceError> {
-        if !self.wants(path) {
-            return Ok(());
-        }
         let fault = |it| SourceError::entry(path, it);
         let target = std::str::from_utf8(target).or(Err(fault(EntryFault::NotUtf8)))?;
         if target.is_empty() || target.contains('\0') {
@@ -264,7 +244,7 @@ mod tests {
     fn entries_and_bytes_are_bounded() {
         let root = tempfile::tempdir().unwrap();
         let cancel = CancellationToken::new();
-        let mut writer = TreeWriter::new(root.path(), None, &cancel).unwrap();
+        let mut writer = TreeWriter::new(root.path(), &cancel).unwrap();
         (writer.entries_left, writer.bytes_left) = (3, 10);
         writer.file("d/a", false, 6, &mut b"123456".as_slice()).unwrap();
         let error = writer.file("d/b", false, 6, &mut b"123456".as_slice()).unwrap_err();
@@ -278,7 +258,7 @@ mod tests {
     fn a_cancelled_writer_stops_at_its_next_entry() {
         let root = tempfile::tempdir().unwrap();
         let cancel = CancellationToken::new();
-        let mut writer = TreeWriter::new(root.path(), None, &cancel).unwrap();
+        let mut writer = TreeWriter::new(root.path(), &cancel).unwrap();
         cancel.cancel();
         assert!(matches!(writer.link("l", b"d"), Err(SourceError::Cancelled)));
     }

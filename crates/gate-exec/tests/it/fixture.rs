@@ -37,6 +37,11 @@ impl Gate {
         Self { home, preparer }
     }
 
+    /// Each preparation starts from the source again.
+    pub(crate) fn without_tree_cache() -> Self {
+        Self::with(|it| it.tree_cache_bytes_max = 0)
+    }
+
     pub(crate) fn settings(
         home: &Path,
         change: impl FnOnce(&mut PrepareSettings),

@@ -89,7 +89,7 @@ async fn attributes_and_filters_do_not_change_the_tree() {
 
 #[tokio::test]
 async fn the_second_time_nothing_is_fetched() {
-    let gate = Gate::new();
+    let gate = Gate::without_tree_cache();
     let repository = Repository::new();
     let first = repository.write("a", "1").commit();
     let before = gate.prepare(&repository.at(&first)).await.unwrap().tree();
@@ -313,7 +313,7 @@ async fn the_hosts_git_configuration_is_not_read() {
 
 #[tokio::test]
 async fn many_at_once_fetch_once() {
-    let gate = Gate::new();
+    let gate = Gate::without_tree_cache();
     let repository = Repository::new();
     let commit = repository.write("a", "1").commit();
     let source = repository.at(&commit);
@@ -390,7 +390,7 @@ async fn what_a_killed_fetch_left_heals() {
 
 #[tokio::test]
 async fn a_mirror_that_is_half_made_or_damaged_is_made_anew() {
-    let gate = Gate::new();
+    let gate = Gate::without_tree_cache();
     let repository = Repository::new();
     let commit = repository.write("a", "1").write("d/b", "2").commit();
     let tree = gate.prepare(&repository.at(&commit)).await.unwrap().tree();

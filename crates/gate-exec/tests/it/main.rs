@@ -9,3 +9,4 @@ mod fixture;
 mod git_sources;
 mod leaks;
 mod protected;
+mod tree_cache;

@@ -128,18 +128,19 @@ async fn a_file_that_became_a_directory_and_one_that_lies_in_the_way_are_replace
 }
 
 #[tokio::test]
-async fn only_protected_files_of_a_git_baseline_are_read() {
+async fn a_baseline_is_fetched_whole_and_only_its_protected_files_are_laid_over() {
     let gate = Gate::new();
     let repository = Repository::new();
-    // An LFS pointer outside of the protected files is nobody's business here.
-    repository.write("big", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
-    repository.write("tests/a", "good");
+    repository.write("big", "of the baseline").write("tests/a", "good");
     let baseline = repository.at(&repository.commit());
     let report = files(&[("a", "1")]);
     let workspace = prepare(&gate, (&report, &baseline), &["tests/**"]).await.unwrap();
     assert_eq!(told(&workspace), ["deleted tests/a"]);
     assert!(!workspace.root().join("big").exists());
-    assert!(!workspace.root().parent().unwrap().join("baseline").exists());
+    repository.write("big", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+    let lacking = repository.at(&repository.commit());
+    let error = prepare(&gate, (&report, &lacking), &["tests/**"]).await.unwrap_err();
+    assert_eq!(error.blame(), Blame::Contract, "{error:?}");
 }
 
 #[tokio::test]

@@ -18,7 +18,6 @@ use gate_core::GitSource;
 use tokio_util::sync::CancellationToken;
 
 use super::error::SourceError;
-use super::protect::Globs;
 use super::tree::Tree;
 use super::writer::TreeWriter;
 use super::{PrepareSettings, ground, in_background, remove, write_in_background};
@@ -55,14 +54,13 @@ impl Mirrors {
         &self,
         source: GitSource,
         root: &Path,
-        only: Option<Globs>,
         cancel: &CancellationToken,
     ) -> Result<Tree, SourceError> {
         if source.url().starts_with("file://") && !self.allow_file_urls {
             return Err(SourceError::FileUrlsOff);
         }
         let mirror = Mirror::of(&self.directory, &source);
-        let wanted = Wanted { mirror, variables: &self.variables, source, root, only, cancel };
+        let wanted = Wanted { mirror, variables: &self.variables, source, root, cancel };
         if let Found::Tree(tree) = wanted.attempt().await? {
             return Ok(tree);
         }
@@ -103,7 +101,6 @@ struct Wanted<'a> {
     variables: &'a [(OsString, OsString)],
     source: GitSource,
     root: &'a Path,
-    only: Option<Globs>,
     cancel: &'a CancellationToken,
 }
 
@@ -123,7 +120,7 @@ impl Wanted<'_> {
         let write = move |writer: &mut TreeWriter<'_>| {
             objects::write(&directory, &variables, &source, writer)
         };
-        let written = write_in_background(self.root, self.only.clone(), self.cancel, write).await;
+        let written = write_in_background(self.root, self.cancel, write).await;
         let lacks = written.as_ref().err().and_then(Missing::of);
         let Some(lacks) = lacks else { return written.map(Found::Tree) };
         let root = self.root.to_owned();

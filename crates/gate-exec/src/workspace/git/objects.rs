@@ -77,12 +77,8 @@ pub(super) fn write(
             let path = entry.path(&prefix)?;
             match entry.mode.as_str() {
                 "40000" => waiting.push((format!("{path}/"), entry.id)),
-                "160000" if writer.wants(&path) => return Err(SourceError::Submodule { path }),
-                "160000" => {}
-                "120000" | "100644" | "100755" | "100664" if writer.wants(&path) => {
-                    blobs.push((path, entry));
-                }
-                "120000" | "100644" | "100755" | "100664" => {}
+                "160000" => return Err(SourceError::Submodule { path }),
+                "120000" | "100644" | "100755" | "100664" => blobs.push((path, entry)),
                 _ => return Err(SourceError::entry(path, EntryFault::Kind("unknown git object"))),
             }
         }

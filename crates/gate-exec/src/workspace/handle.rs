@@ -1,0 +1,120 @@
+//! One run's hold on its prepared workspace.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gate_core::{FileFact, ProtectedChange, Sha256Digest, TreePath};
+
+use super::cache::Lease;
+use super::copy::copy_tree;
+use super::ground::{Ground, Plot, make_private};
+use super::overlay::Overlay;
+
+/// The judged tree, and a place for what its run writes.
+///
+/// Dropping it removes the place in the background; [`Workspace::dispose`] waits for that.
+#[derive(Debug)]
+pub struct Workspace {
+    judged: Lease,
+    overlay: Overlay,
+    files: Vec<(TreePath, FileFact)>,
+    place: Plot,
+    copied: Copied,
+}
+
+/// Where a sandbox without overlays works.
+#[derive(Debug)]
+struct Copied {
+    root: PathBuf,
+    home: PathBuf,
+    temporary: PathBuf,
+}
+
+impl Workspace {
+    /// Makes the run's place. It belongs on a thread that may block.
+    pub(super) fn new(
+        ground: &Arc<Ground>,
+        (overlay, judged): (Overlay, Lease),
+        watched: &[TreePath],
+    ) -> io::Result<Self> {
+        let place = ground.plot()?;
+        let copied = materialise(judged.site().directory(), place.path())?;
+        let files = watched.iter().map(|it| (it.clone(), judged.fact(it))).collect();
+        Ok(Self { judged, overlay, files, place, copied })
+    }
+
+    /// The directory that holds the judged tree as `workspace` and an empty `home`.
+    ///
+    /// Other runs share it: nobody ever writes to it.
+    #[must_use]
+    pub fn base(&self) -> &Path {
+        self.judged.site().directory()
+    }
+
+    /// A private directory of this run.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        self.place.path()
+    }
+
+    /// Where the run's own copy of the tree is.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.copied.root
+    }
+
+    /// An empty home for the run.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.copied.home
+    }
+
+    /// An empty directory for temporary files.
+    #[must_use]
+    pub fn temporary(&self) -> &Path {
+        &self.copied.temporary
+    }
+
+    /// The digest of the judged tree, protected files laid over, as it was before any command.
+    ///
+    /// The SHA-256 over the line `donegate-tree-1` and then, for each entry in the order of the
+    /// paths' bytes: one letter (`d` directory, `f` file, `x` executable file, `l` link), the path,
+    /// a NUL, and, but for directories, the 32 bytes of the SHA-256 of the file's bytes or the
+    /// link's target.
+    #[must_use]
+    pub fn tree(&self) -> Sha256Digest {
+        self.judged.digest()
+    }
+
+    /// What stood at the watched paths before any command.
+    #[must_use]
+    pub fn files(&self) -> &[(TreePath, FileFact)] {
+        &self.files
+    }
+
+    /// What the reporter had done to protected files.
+    #[must_use]
+    pub fn protected_changes(&self) -> &[ProtectedChange] {
+        &self.overlay.protected_changes
+    }
+
+    /// Removes the run's place, whatever the commands left in it. The judged tree stays for the next run.
+    ///
+    /// # Errors
+    /// When something in it cannot be removed; the next start of the gate tries again.
+    pub async fn dispose(self) -> io::Result<()> {
+        let place = self.place;
+        let removed = tokio::task::spawn_blocking(move || place.remove()).await;
+        removed.map_err(io::Error::other)?
+    }
+}
+
+/// Copies the tree into the run's place, for sandboxes that have no overlay.
+fn materialise(base: &Path, place: &Path) -> io::Result<Copied> {
+    let [root, home, temporary] = ["tree", "home", "tmp"].map(|it| place.join(it));
+    copy_tree(&base.join("workspace"), &root, None)?;
+    make_private(&home)?;
+    make_private(&temporary)?;
+    Ok(Copied { root, home, temporary })
+}

@@ -1,0 +1,100 @@
+//! The judged tree: the report's, with the baseline's protected files laid over it.
+
+use std::sync::Arc;
+
+use gate_core::{PathPattern, ProtectedChange, Sha256Digest};
+use tokio_util::sync::CancellationToken;
+
+use super::cache::{Lease, Site, Stored, TreeCache};
+use super::copy::link_tree;
+use super::error::SourceError;
+use super::ground::Ground;
+use super::in_background;
+use super::key::Key;
+use super::protect::{self, Globs, Plan};
+use super::writer::TreeWriter;
+
+/// What an overlay came to.
+#[derive(Debug, Clone)]
+pub(super) struct Overlay {
+    /// Of the judged tree.
+    pub(super) tree: Sha256Digest,
+    /// What the reporter had done to protected files.
+    pub(super) protected_changes: Arc<[ProtectedChange]>,
+}
+
+/// Where trees are made and kept.
+#[derive(Debug, Clone)]
+pub(super) struct Trees {
+    pub(super) ground: Arc<Ground>,
+    pub(super) cache: Arc<TreeCache>,
+}
+
+/// What the contract protects, as text and ready to match.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Protected<'a> {
+    pub(super) patterns: &'a [PathPattern],
+    pub(super) globs: &'a Globs,
+}
+
+impl Overlay {
+    /// Without a baseline there is nothing to lay over.
+    pub(super) fn none(report: &Lease) -> Self {
+        Self { tree: report.digest(), protected_changes: Arc::default() }
+    }
+}
+
+/// Lays the baseline's protected files over the report's tree, or finds that it was done before.
+pub(super) async fn lay_over(
+    trees: &Trees,
+    report: &Lease,
+    baseline: &Lease,
+    protected: Protected<'_>,
+    cancel: &CancellationToken,
+) -> Result<(Overlay, Lease), SourceError> {
+    let key = Key::of_overlay(report.digest(), baseline.digest(), protected.patterns);
+    if let Some(known) = trees.cache.overlay(key) {
+        return Ok(known);
+    }
+    let _turn = trees.cache.turn(key, cancel).await?;
+    if let Some(known) = trees.cache.overlay(key) {
+        return Ok(known);
+    }
+    let (trees, report, baseline) = (trees.clone(), report.clone(), baseline.clone());
+    let (globs, cancel) = (protected.globs.clone(), cancel.clone());
+    in_background(move || {
+        let plan = protect::plan(report.tree(), baseline.tree(), &globs)?;
+        let judged = if plan.is_empty() {
+            report.clone()
+        } else {
+            trees.cache.store(make(&trees.ground, (&report, &baseline), &plan, &cancel)?)
+        };
+        let protected_changes = plan.changes.into_iter().collect();
+        let overlay = Overlay { tree: judged.digest(), protected_changes };
+        trees.cache.remember_overlay(key, overlay.clone());
+        Ok((overlay, judged))
+    })
+    .await
+}
+
+/// A second tree that shares the files that stay.
+fn make(
+    ground: &Arc<Ground>,
+    (report, baseline): (&Stored, &Stored),
+    plan: &Plan,
+    cancel: &CancellationToken,
+) -> Result<Stored, SourceError> {
+    let site = Site::new(ground).map_err(SourceError::system("making the workspace"))?;
+    let root = site.workspace();
+    link_tree(&report.site().workspace(), &root, cancel).map_err(|error| {
+        if cancel.is_cancelled() {
+            SourceError::Cancelled
+        } else {
+            SourceError::system("copying the workspace")(error)
+        }
+    })?;
+    let writer = TreeWriter::resume(&root, report.tree().clone(), cancel)?;
+    let from = (baseline.site().workspace(), baseline.tree());
+    let tree = protect::lay_over(writer, plan, (&from.0, from.1))?;
+    Ok(Stored::new(site, tree))
+}
