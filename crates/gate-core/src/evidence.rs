@@ -15,6 +15,10 @@ pub struct Evidence {
     pub files: Vec<(TreePath, FileFact)>,
     /// What the reporter had done to protected files before they were laid over.
     pub protected_changes: Vec<ProtectedChange>,
+    /// How the reported tree, before anything was laid over, differs from the baseline, by path; nothing without a baseline.
+    pub changes: Vec<TreeChange>,
+    /// Changes beyond [`CHANGES_MAX`](crate::limits::CHANGES_MAX), which are counted and not listed.
+    pub changes_left_out: u64,
 }
 
 /// One acceptance command, run once.
@@ -135,6 +139,38 @@ pub enum ProtectedChange {
     Deleted(TreePath),
     /// The baseline does not have it.
     Added(TreePath),
+}
+
+/// A file or link that is not as the baseline has it. Directories are not listed, only what is in them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TreeChange {
+    /// Where.
+    pub path: TreePath,
+    /// How.
+    pub kind: ChangeKind,
+}
+
+/// How a file or link differs from the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChangeKind {
+    /// The baseline does not have it.
+    Added,
+    /// Its bytes, its mode, its target, or its kind differ.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+impl ChangeKind {
+    /// As it is written in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+        }
+    }
 }
 
 impl Evidence {

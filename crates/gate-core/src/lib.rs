@@ -38,7 +38,9 @@ pub use check::{Check, CheckKind};
 pub use command::{CommandLine, CommandLineError};
 pub use contract::{Contract, ContractFault, ContractParts, Criterion, Environment, RunLimits};
 pub use digest::{DigestError, Sha256Digest};
-pub use evidence::{Evidence, Execution, FileFact, LogRef, Outcome, ProtectedChange, Usage};
+pub use evidence::{
+    ChangeKind, Evidence, Execution, FileFact, LogRef, Outcome, ProtectedChange, TreeChange, Usage,
+};
 pub use fault::Blame;
 pub use feedback::feedback;
 pub use id::{

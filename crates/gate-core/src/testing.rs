@@ -86,6 +86,8 @@ pub fn evidence(executions: Vec<Execution>) -> Evidence {
         executions,
         files: Vec::new(),
         protected_changes: Vec::new(),
+        changes: Vec::new(),
+        changes_left_out: 0,
     }
 }
 

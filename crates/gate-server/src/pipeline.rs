@@ -112,6 +112,7 @@ async fn gather(
     let ran = run_commands(contract, &workspace, tier, scratch.path(), cancel).await;
     let (tree, files) = (workspace.tree(), workspace.files().to_vec());
     let protected_changes = workspace.protected_changes().to_vec();
+    let (changes, changes_left_out) = (workspace.changes().to_vec(), workspace.changes_left_out());
     if let Err(error) = workspace.dispose().await {
         warn!(run.id = %run.lease.run(), error = %error, "a workspace was not removed; the next start sweeps it");
     }
@@ -126,7 +127,15 @@ async fn gather(
         let read = read.map_err(|it| GatherError::Scratch(io::Error::other(it)))??;
         executions.push(Execution { logs, ..read });
     }
-    Ok(Evidence { tree, isolation, executions, files, protected_changes })
+    Ok(Evidence {
+        tree,
+        isolation,
+        executions,
+        files,
+        protected_changes,
+        changes,
+        changes_left_out,
+    })
 }
 
 async fn prepare(

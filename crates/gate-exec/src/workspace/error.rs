@@ -218,8 +218,8 @@ pub enum EntryFault {
     /// `a/../../b`.
     #[error("its path has a part `..`")]
     Climbs,
-    /// No name at all, or a NUL in it.
-    #[error("its path is empty or has a NUL or, in a zip, a backslash")]
+    /// No name at all, or a character in it that no path of ours has.
+    #[error("its path is empty or has a NUL or a backslash")]
     Name,
     /// Not text.
     #[error("its path is not UTF-8")]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gate_core::{FileFact, ProtectedChange, Sha256Digest, TreePath};
+use gate_core::{FileFact, ProtectedChange, Sha256Digest, TreeChange, TreePath};
 
 use super::cache::Lease;
 use super::copy::copy_tree;
@@ -97,6 +97,18 @@ impl Workspace {
     #[must_use]
     pub fn protected_changes(&self) -> &[ProtectedChange] {
         &self.overlay.protected_changes
+    }
+
+    /// How the reported tree, before anything was laid over, differs from the baseline, by path.
+    #[must_use]
+    pub fn changes(&self) -> &[TreeChange] {
+        &self.overlay.changes.listed
+    }
+
+    /// Changes that are counted and not listed.
+    #[must_use]
+    pub fn changes_left_out(&self) -> u64 {
+        self.overlay.changes.left_out
     }
 
     /// Removes the run's place, whatever the commands left in it. The judged tree stays for the next run.

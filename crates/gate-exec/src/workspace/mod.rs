@@ -7,6 +7,7 @@
 mod archive;
 mod beneath;
 mod cache;
+mod changes;
 mod copy;
 mod error;
 mod git;

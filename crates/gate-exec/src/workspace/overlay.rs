@@ -1,4 +1,4 @@
-//! The judged tree: the report's, with the baseline's protected files laid over it.
+//! The judged tree: the report's, compared with the baseline, with the baseline's protected files laid over it.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use gate_core::{PathPattern, ProtectedChange, Sha256Digest};
 use tokio_util::sync::CancellationToken;
 
 use super::cache::{Lease, Site, Stored, TreeCache};
+use super::changes::{Changes, compare};
 use super::copy::link_tree;
 use super::error::SourceError;
 use super::ground::Ground;
@@ -21,6 +22,8 @@ pub(super) struct Overlay {
     pub(super) tree: Sha256Digest,
     /// What the reporter had done to protected files.
     pub(super) protected_changes: Arc<[ProtectedChange]>,
+    /// How the report's tree differs from the baseline.
+    pub(super) changes: Changes,
 }
 
 /// Where trees are made and kept.
@@ -38,9 +41,10 @@ pub(super) struct Protected<'a> {
 }
 
 impl Overlay {
-    /// Without a baseline there is nothing to lay over.
+    /// Without a baseline there is nothing to lay over, and nothing to compare with.
     pub(super) fn none(report: &Lease) -> Self {
-        Self { tree: report.digest(), protected_changes: Arc::default() }
+        let (protected_changes, changes) = (Arc::default(), Changes::default());
+        Self { tree: report.digest(), protected_changes, changes }
     }
 }
 
@@ -63,6 +67,7 @@ pub(super) async fn lay_over(
     let (trees, report, baseline) = (trees.clone(), report.clone(), baseline.clone());
     let (globs, cancel) = (protected.globs.clone(), cancel.clone());
     in_background(move || {
+        let changes = compare(baseline.tree(), report.tree())?;
         let plan = protect::plan(report.tree(), baseline.tree(), &globs)?;
         let judged = if plan.is_empty() {
             report.clone()
@@ -70,7 +75,7 @@ pub(super) async fn lay_over(
             trees.cache.store(make(&trees.ground, (&report, &baseline), &plan, &cancel)?)
         };
         let protected_changes = plan.changes.into_iter().collect();
-        let overlay = Overlay { tree: judged.digest(), protected_changes };
+        let overlay = Overlay { tree: judged.digest(), protected_changes, changes };
         trees.cache.remember_overlay(key, overlay.clone());
         Ok((overlay, judged))
     })

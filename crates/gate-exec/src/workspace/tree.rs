@@ -98,8 +98,12 @@ impl Tree {
 
     /// Forgets an entry and all below it.
     pub(super) fn forget(&mut self, path: &str) {
-        let below = format!("{path}/");
-        self.0.retain(|it, _| it != path && !it.starts_with(&below));
+        let prefix = format!("{path}/");
+        let below = self.0.range(prefix.clone()..).map(|(it, _)| it);
+        let below: Vec<String> = below.take_while(|it| it.starts_with(&prefix)).cloned().collect();
+        for gone in below.iter().map(String::as_str).chain([path]) {
+            self.0.remove(gone);
+        }
     }
 
     /// Walks a path as the kernel would.
@@ -194,6 +198,19 @@ mod tests {
         assert_eq!(fact("o"), FileFact::Missing);
         assert_eq!(fact("d/z"), FileFact::Missing);
         assert_eq!(fact("d/x/z"), FileFact::Missing);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_gone_with_all_below_it_and_nothing_else() {
+        let mut tree = tree(&[
+            ("d", "dir"),
+            ("d-x", "file"),
+            ("d/e", "dir"),
+            ("d/e/a", "file"),
+            ("d0", "file"),
+        ]);
+        tree.forget("d");
+        assert_eq!(tree.0.keys().collect::<Vec<_>>(), ["d-x", "d0"]);
     }
 
     #[test]

@@ -188,3 +188,28 @@ async fn facts_are_taken_after_the_overlay_and_before_any_command() {
     assert_eq!(workspace.tree(), tree);
     workspace.dispose().await.unwrap();
 }
+
+#[tokio::test]
+async fn the_gate_compares_the_reported_tree_with_the_baseline_itself() {
+    let gate = Gate::new();
+    let repository = Repository::new();
+    repository.write("tests/a", "good").write("src/a", "old").write("gone", "1").write("b", "1");
+    let baseline = repository.at(&repository.commit());
+    let report = files(&[("tests/a", "evil"), ("src/a", "new"), ("b", "1"), ("src/c", "new")]);
+    let changed = |it: &Workspace| -> Vec<String> {
+        it.changes().iter().map(|it| format!("{} {}", it.kind.as_str(), it.path)).collect()
+    };
+    let expected = ["deleted gone", "modified src/a", "added src/c", "modified tests/a"];
+    for protected in [&["tests/**"][..], &[]] {
+        // The second time it is known already.
+        for _ in 0..2 {
+            let workspace = prepare(&gate, (&report, &baseline), protected).await.unwrap();
+            assert_eq!(changed(&workspace), expected);
+            assert_eq!(workspace.changes_left_out(), 0);
+        }
+    }
+    let same = prepare(&gate, (&baseline, &baseline), &["tests/**"]).await.unwrap();
+    assert_eq!(changed(&same), [""; 0]);
+    let alone = gate.prepare(&report).await.unwrap();
+    assert_eq!(changed(&alone), [""; 0]);
+}
