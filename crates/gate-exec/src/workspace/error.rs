@@ -93,14 +93,16 @@ pub enum SourceError {
     #[error("this gate does not fetch from file:// urls; use https or ssh")]
     FileUrlsOff,
     /// The repository has parts elsewhere.
-    #[error("`{path}` is a submodule, which this gate does not fetch; report a tree without it")]
+    #[error(
+        "the files of the submodule `{path}` are missing, and this gate does not fetch them; upload an archive that has them (`git submodule update --init --recursive`, then pack the directory)"
+    )]
     Submodule {
         /// Where.
         path: String,
     },
     /// The file's bytes are elsewhere.
     #[error(
-        "`{path}` is a Git LFS pointer, not the file itself; commit the file or use an archive"
+        "`{path}` is a Git LFS pointer and not the file itself, and this gate does not fetch it; upload an archive that has the file (`git lfs pull`, then pack the directory)"
     )]
     LfsPointer {
         /// Where.
@@ -159,6 +161,33 @@ pub enum SourceError {
         /// The last words of git.
         detail: String,
     },
+    /// The operator allows no shared directories.
+    #[error(
+        "this gate takes no directories; its operator allows some by naming their roots in DONEGATE_WORKSPACE_DIRECTORY_ROOTS"
+    )]
+    DirectoriesOff,
+    /// Not below a root that the operator allows.
+    #[error(
+        "`{path}` is below none of the directories that the operator of this gate allows in DONEGATE_WORKSPACE_DIRECTORY_ROOTS"
+    )]
+    DirectoryElsewhere {
+        /// As the report has it.
+        path: String,
+    },
+    /// Below an allowed root there is nothing of that name.
+    #[error("there is no directory `{path}` on the gate's host, or a part of it is a link")]
+    NoDirectory {
+        /// As the report has it.
+        path: String,
+    },
+    /// Somebody writes where the gate reads.
+    #[error(
+        "it kept changing while it was copied: {path}; report when nothing writes to it any more"
+    )]
+    Changed {
+        /// What was seen to change, relative to the directory; empty for the directory itself.
+        path: String,
+    },
     /// The archive's file is not what its name says, or was not given.
     #[error("the stored archive is missing or not the one that was named")]
     WrongArchive,
@@ -189,7 +218,11 @@ impl SourceError {
             | Self::TooLarge { .. }
             | Self::Bomb { .. }
             | Self::UnknownFormat
-            | Self::Damaged { .. } => true,
+            | Self::Damaged { .. }
+            | Self::DirectoriesOff
+            | Self::DirectoryElsewhere { .. }
+            | Self::NoDirectory { .. }
+            | Self::Changed { .. } => true,
             Self::Unavailable { .. }
             | Self::NoAccess { .. }
             | Self::WrongArchive
@@ -251,6 +284,9 @@ pub enum EntryFault {
     /// Encrypted, or compressed in another way than deflate.
     #[error("it is encrypted, or compressed in a way that is not taken")]
     Packing,
+    /// Its mode forbids it.
+    #[error("the gate may not read it; give others the right to")]
+    Unreadable,
     /// A repository inside of the tree.
     #[error("it is or has a part `.git`")]
     Git,

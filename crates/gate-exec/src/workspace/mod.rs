@@ -19,6 +19,7 @@ mod overlay;
 mod place;
 mod protect;
 mod remove;
+mod submodules;
 mod tree;
 mod writer;
 

@@ -74,6 +74,18 @@ impl Tree {
         }
     }
 
+    /// Whether there is a file or a link at this path or below it; the root is the empty path.
+    pub(super) fn has_below(&self, path: &str) -> bool {
+        let is_entry = |node: &Node| *node != Node::Directory;
+        if path.is_empty() {
+            return self.0.values().any(is_entry);
+        }
+        let prefix = format!("{path}/");
+        let mut below =
+            self.0.range(prefix.clone()..).take_while(|(it, _)| it.starts_with(&prefix));
+        self.0.get(path).is_some_and(is_entry) || below.any(|(_, node)| is_entry(node))
+    }
+
     /// Counted once, so that no look at a large directory has to count again.
     pub(super) fn children(&self) -> Children {
         let mut children = Children::new();

@@ -19,11 +19,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::{EntryFault, SourceError};
 use super::remove::remove_at;
+use super::submodules::{self, GITMODULES, GITMODULES_BYTES_MAX};
 use super::tree::{Node, Tree};
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Written and read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+/// Pointers are small.
+const LFS_POINTER_BYTES_MAX: u64 = 1024;
 
 /// Fills one empty directory.
 pub(super) struct TreeWriter<'a> {
@@ -34,6 +38,8 @@ pub(super) struct TreeWriter<'a> {
     bytes_left: u64,
     entries_left: u64,
     chunk: Vec<u8>,
+    /// Where submodules should be, as the source says in passing.
+    submodules: Vec<String>,
     cancel: &'a CancellationToken,
 }
 
@@ -57,13 +63,28 @@ impl<'a> TreeWriter<'a> {
             bytes_left: WORKSPACE_BYTES_MAX,
             entries_left: WORKSPACE_ENTRIES_MAX,
             chunk: vec![0; CHUNK_BYTES],
+            submodules: Vec::new(),
             cancel,
         })
     }
 
-    /// The tree as it was written, its links checked.
+    /// Submodules that must not be missing, by their paths; the root is the empty path.
+    pub(super) fn expect_submodules(&mut self, paths: impl IntoIterator<Item = String>) {
+        self.submodules.extend(paths);
+    }
+
+    /// For a source that itself tells its submodules from its files.
+    pub(super) fn expect_no_submodules(&mut self) {
+        self.submodules.clear();
+    }
+
+    /// The tree as it was written, its links checked, nothing missing.
     pub(super) fn finish(self) -> Result<Tree, SourceError> {
         self.tree.check_links()?;
+        if let Some(path) = self.submodules.iter().find(|it| !self.tree.has_below(it)) {
+            let path = if path.is_empty() { "." } else { path }.to_owned();
+            return Err(SourceError::Submodule { path });
+        }
         Ok(self.tree)
     }
 
@@ -105,14 +126,23 @@ impl<'a> TreeWriter<'a> {
         let mut file = File::from(file);
         let mut digest = Sha256::new();
         let mut left = size_bytes;
+        let is_list = path == GITMODULES && size_bytes <= GITMODULES_BYTES_MAX;
+        let mut list = Vec::new();
         while left > 0 {
             let wanted = usize::try_from(left).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
             let chunk = &mut self.chunk[..wanted];
             content.read_exact(chunk).map_err(damaged)?;
+            if size_bytes <= LFS_POINTER_BYTES_MAX && chunk.starts_with(LFS_POINTER) {
+                return Err(SourceError::LfsPointer { path: path.to_owned() });
+            }
+            if is_list {
+                list.extend_from_slice(chunk);
+            }
             file.write_all(chunk).map_err(SourceError::system("writing the workspace"))?;
             digest.update(&*chunk);
             left -= wanted as u64;
         }
+        self.expect_submodules(submodules::paths(&list));
         let sha256 = Sha256Digest::from_bytes(digest.finalize().into());
         self.tree.0.insert(path.to_owned(), Node::File { sha256, size_bytes, executable });
         Ok(())

@@ -441,6 +441,52 @@ async fn a_repository_within_an_archive_is_passed_over() {
     assert!(matches!(source_error(inline), SourceError::Entry { fault: EntryFault::Git, .. }));
 }
 
+const LIST: &str =
+    "[submodule \"lib\"]\n\tpath = pkg/vendor/lib\n\turl = https://git.example/lib\n";
+
+#[tokio::test]
+async fn a_submodule_whose_files_are_missing_is_refused() {
+    let gate = Gate::new();
+    let missing = |it: Result<Workspace, PrepareError>| match source_error(it) {
+        SourceError::Submodule { path } => path,
+        other => panic!("{other:?}"),
+    };
+    // As `git archive` writes it: an empty directory.
+    let tar = Tar::default().file(".gitmodules", LIST).file("pkg/a", "1");
+    let tar = tar.entry(EntryType::Directory, "pkg/vendor/lib/", "", b"").end();
+    assert_eq!(missing(gate.unpack(&tar).await), "pkg/vendor/lib");
+    assert_eq!(missing(gate.unpack_below(&tar, Some("pkg")).await), "vendor/lib");
+    assert_eq!(missing(gate.unpack_below(&tar, Some("pkg/vendor")).await), "lib");
+    assert_eq!(missing(gate.unpack_below(&tar, Some("pkg/vendor/lib")).await), ".");
+    let zip = Zip::new().file(".gitmodules", 0o644, LIST.as_bytes()).file("pkg/a", 0o644, b"1");
+    let zip = zip.end();
+    assert_eq!(missing(gate.unpack(&zip).await), "pkg/vendor/lib");
+    assert_eq!(missing(gate.unpack_below(&zip, Some("pkg")).await), "vendor/lib");
+    let inline = gate.prepare(&files(&[(".gitmodules", LIST), ("a", "1")])).await;
+    assert_eq!(missing(inline), "pkg/vendor/lib");
+    // What is there is all right, and so is what is missing elsewhere.
+    let whole = Tar::default().file(".gitmodules", LIST).file("pkg/vendor/lib/b", "2");
+    let whole = whole.file("other/a", "1").end();
+    gate.unpack(&whole).await.unwrap();
+    gate.unpack_below(&whole, Some("pkg")).await.unwrap();
+    let other = Tar::default().file(".gitmodules", LIST).file("other/a", "1").end();
+    gate.unpack_below(&other, Some("other")).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_lfs_pointer_is_refused_in_every_kind_of_source() {
+    let gate = Gate::new();
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
+    let tar = Tar::default().file("m/big", pointer).end();
+    let zip = Zip::new().file("m/big", 0o644, pointer.as_bytes()).end();
+    let inline = gate.prepare(&files(&[("m/big", pointer)])).await;
+    for result in [gate.unpack(&tar).await, gate.unpack(&zip).await, inline] {
+        let error = source_error(result);
+        assert!(matches!(&error, SourceError::LfsPointer { path } if path == "m/big"), "{error:?}");
+        assert!(error.to_string().contains("git lfs pull"), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn files_are_as_old_as_the_preparation() {
     let gate = Gate::new();

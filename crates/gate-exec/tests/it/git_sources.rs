@@ -231,11 +231,25 @@ async fn submodules_and_lfs_pointers_are_refused_with_their_path() {
     let commit = repository.git(&["rev-parse", "HEAD"]);
     let error = source_error(gate.prepare(&repository.at(&commit)).await);
     assert!(matches!(&error, SourceError::Submodule { path } if path == "vendor/lib"), "{error:?}");
+    for (subdirectory, expected) in [("vendor", "lib"), ("vendor/lib", "vendor/lib")] {
+        let error =
+            source_error(gate.prepare(&repository.below(&commit, Some(subdirectory))).await);
+        assert!(matches!(&error, SourceError::Submodule { path } if path == expected), "{error:?}");
+        assert!(error.to_string().contains("git submodule update"), "{error}");
+    }
     let other = Repository::new();
     let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
     let commit = other.write("m/big.bin", pointer).commit();
     let error = source_error(gate.prepare(&other.at(&commit)).await);
     assert!(matches!(&error, SourceError::LfsPointer { path } if path == "m/big.bin"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_list_of_submodules_that_is_out_of_date_is_nobodys_fault() {
+    let gate = Gate::new();
+    let repository = Repository::new();
+    repository.write(".gitmodules", "[submodule \"x\"]\n\tpath = vendor/x\n\turl = y\n");
+    gate.prepare(&repository.at(&repository.write("a", "1").commit())).await.unwrap();
 }
 
 #[tokio::test]

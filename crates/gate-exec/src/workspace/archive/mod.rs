@@ -17,7 +17,8 @@ use sha2::{Digest, Sha256};
 
 use super::error::SourceError;
 use super::place::{Place, place, plain_path};
-use super::writer::TreeWriter;
+use super::submodules::{self, GITMODULES, GITMODULES_BYTES_MAX};
+use super::writer::{TreeWriter, damaged};
 use guard::{Guarded, Limits};
 
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -81,6 +82,32 @@ impl Target<'_, '_> {
         };
         self.found |= matches!(place, Place::Inside(_) | Place::Root) && !path.is_empty();
         Ok(place)
+    }
+
+    /// Passes over a file outside of the subdirectory, unless it tells what should be in there.
+    fn pass_over(
+        &mut self,
+        name: &[u8],
+        size_bytes: u64,
+        content: &mut dyn Read,
+    ) -> Result<(), SourceError> {
+        let is_list = plain_path(name).is_ok_and(|it| it == GITMODULES);
+        let Some(directory) = self.subdirectory.filter(|_| is_list) else { return Ok(()) };
+        if size_bytes > GITMODULES_BYTES_MAX {
+            return Ok(());
+        }
+        let mut list = Vec::new();
+        content.take(GITMODULES_BYTES_MAX).read_to_end(&mut list).map_err(damaged)?;
+        let inside = submodules::paths(&list).into_iter().filter_map(|path| {
+            // The subdirectory may be below a submodule, or one itself.
+            let directory = format!("{directory}/");
+            if directory.starts_with(&format!("{path}/")) {
+                return Some(String::new());
+            }
+            path.strip_prefix(&directory).map(str::to_owned)
+        });
+        self.writer.expect_submodules(inside);
+        Ok(())
     }
 }
 

@@ -110,7 +110,7 @@ fn one<R: Read>(
             match place {
                 Place::Inside(path) => target.writer.file(&path, executable, size_bytes, entry),
                 Place::Root => Err(fault(EntryFault::Name)),
-                Place::Elsewhere => Ok(()),
+                Place::Elsewhere => target.pass_over(&name, size_bytes, entry),
             }
         }
         EntryType::Directory => directory(place, target),

@@ -61,7 +61,8 @@ pub(super) fn write<R: Read + Seek>(
             left.checked_sub(size_bytes).ok_or(SourceError::Bomb { ratio: EXPANSION_RATIO_MAX })?;
         let mode = file.unix_mode().unwrap_or(0);
         match (target.place(&name)?, mode & KIND) {
-            (Place::Elsewhere, 0 | DIRECTORY | REGULAR | LINK) => {}
+            (Place::Elsewhere, 0 | REGULAR) => target.pass_over(&name, size_bytes, &mut file)?,
+            (Place::Elsewhere, DIRECTORY | LINK) => {}
             (Place::Root, 0 | DIRECTORY) if name.ends_with(b"/") => {}
             (Place::Inside(path), 0 | DIRECTORY) if name.ends_with(b"/") => {
                 target.writer.directory(&path)?;

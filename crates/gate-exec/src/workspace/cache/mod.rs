@@ -8,6 +8,7 @@ mod recent;
 mod stored;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -31,7 +32,6 @@ pub(super) struct Lease {
 }
 
 /// See the module.
-#[derive(Debug)]
 pub(super) struct TreeCache {
     state: Mutex<State>,
     bounds: Bounds,
@@ -44,7 +44,6 @@ pub(super) struct Bounds {
     pub(super) entries_max: usize,
 }
 
-#[derive(Debug)]
 struct State {
     trees: Recent<Sha256Digest, Arc<Stored>>,
     /// The bytes of those trees that fit into the cache at all.
@@ -180,6 +179,13 @@ impl State {
             self.overlays.retain(|it| it.tree != digest);
             evicted.push(stored);
         }
+    }
+}
+
+/// A lease is printed with every workspace: what else is kept is not its business.
+impl fmt::Debug for TreeCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TreeCache").field("bounds", &self.bounds).finish_non_exhaustive()
     }
 }
 

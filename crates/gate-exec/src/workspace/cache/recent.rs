@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-#[derive(Debug)]
 pub(super) struct Recent<K, V> {
     /// With the turn in which it was used last.
     map: HashMap<K, (V, u64)>,

@@ -1,5 +1,6 @@
 //! A tree on the disk, and what is known of it without looking there.
 
+use std::fmt;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +20,6 @@ pub(in super::super) struct Site {
 }
 
 /// One materialised tree, which nobody writes to.
-#[derive(Debug)]
 pub(in super::super) struct Stored {
     site: Site,
     tree: Tree,
@@ -77,5 +77,14 @@ impl Stored {
     /// What stands at a path, links followed.
     pub(in super::super) fn fact(&self, path: &TreePath) -> FileFact {
         self.tree.fact(path, &self.children)
+    }
+}
+
+/// Without its list, which may have 200,000 entries.
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Stored");
+        shown.field("directory", &self.site.directory()).field("digest", &self.digest);
+        shown.field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }

@@ -23,10 +23,6 @@ const NAME_BYTES_MAX: usize = 64 + 1;
 const PIPE_BYTES_MIN: usize = 64 * 1024;
 const _: () = assert!(WINDOW * NAME_BYTES_MAX < PIPE_BYTES_MIN);
 
-const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
-/// Pointers are small.
-const LFS_POINTER_BYTES_MAX: u64 = 1024;
-
 /// What a mirror does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
@@ -89,6 +85,8 @@ pub(super) fn write(
             }
         }
     }
+    // A submodule is an entry of its own here, and a list of them may be out of date.
+    writer.expect_no_submodules();
     Ok(())
 }
 
@@ -212,10 +210,16 @@ impl Objects {
     fn descend(&mut self, root: String, directory: &TreePath) -> Result<String, SourceError> {
         let mut at = root;
         for part in directory.as_str().split('/') {
-            let is_it = |it: &Entry| it.name == part.as_bytes() && it.mode == "40000";
-            let found = self.tree(&at)?.into_iter().find(is_it);
-            let path = directory.as_str().to_owned();
-            at = found.ok_or(SourceError::NoSubdirectory { path })?.id;
+            let mut entries = self.tree(&at)?.into_iter();
+            let found = entries.find(|it| it.name == part.as_bytes());
+            let path = || directory.as_str().to_owned();
+            at = match found {
+                Some(it) if it.mode == "40000" => it.id,
+                Some(it) if it.mode == "160000" => {
+                    return Err(SourceError::Submodule { path: path() });
+                }
+                Some(_) | None => return Err(SourceError::NoSubdirectory { path: path() }),
+            };
         }
         Ok(at)
     }
@@ -232,15 +236,8 @@ impl Objects {
             return writer.link(path, &target);
         }
         let executable = mode == "100755";
-        if size_bytes > LFS_POINTER_BYTES_MAX {
-            writer.file(path, executable, size_bytes, &mut GitBody(&mut self.answers))?;
-            return self.newline();
-        }
-        let content = self.body(size_bytes, LFS_POINTER_BYTES_MAX)?;
-        if content.starts_with(LFS_POINTER) {
-            return Err(SourceError::LfsPointer { path: path.to_owned() });
-        }
-        writer.file(path, executable, size_bytes, &mut content.as_slice())
+        writer.file(path, executable, size_bytes, &mut GitBody(&mut self.answers))?;
+        self.newline()
     }
 }
 
