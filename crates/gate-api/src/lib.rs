@@ -47,7 +47,10 @@ pub use report::{
     ReportStatusWord, SubmitReport,
 };
 pub use run::{ExecutionBody, OutcomeBody, RunBody, RunPage, RunStateWord, TestCounts};
-pub use source::{ArchiveBody, ArchiveSource, FileEncoding, FileSource, GitSourceBody, SourceBody};
+pub use source::{
+    ArchiveBody, ArchiveSource, DirectorySource, FileEncoding, FileSource, GitSourceBody,
+    SourceBody,
+};
 pub use system::{SystemBody, SystemIsolation, UnavailableTier, WorkerBody, WorkerIsolation};
 pub use task::{CancelTask, ContractRef, TaskBody, TaskPage, TaskStateWord, VerdictRef};
 pub use verdict::{

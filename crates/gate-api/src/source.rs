@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gate_core::limits::INLINE_BYTES_MAX;
-use gate_core::{GitSource, InlineFile, TreePath, WorkspaceSource};
+use gate_core::{GitSource, InlineFile, SharedPath, TreePath, WorkspaceSource};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -23,6 +23,9 @@ pub struct SourceBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 1000)]
     pub files: Option<Vec<FileSource>>,
+    /// A directory on a volume that the gate shares with the reporters. It is copied, and judged as it was copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<DirectorySource>,
 }
 
 /// A commit of a git repository.
@@ -56,6 +59,15 @@ pub struct ArchiveSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4096)]
     pub subdirectory: Option<String>,
+}
+
+/// A directory on a volume that the gate shares with the reporters; not for a baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectorySource {
+    /// Absolute, as the gate sees it, below one of the roots that its operator allows. `.git` is left out.
+    #[schema(min_length = 2, max_length = 4096, example = "/shared/agents/run-7")]
+    pub path: String,
 }
 
 /// One file of an inline tree.
@@ -103,37 +115,38 @@ impl SourceBody {
         let mut fault = |pointer: String, detail: String| {
             faults.push(InvalidField::new(pointer, detail));
         };
-        match (self.git, self.archive, self.files) {
-            (Some(git), None, None) => {
-                let subdirectory =
-                    optional_path(git.subdirectory, &format!("{at}/git"), &mut fault)?;
-                let source = GitSource::parse(git.url, git.commit, subdirectory);
-                source
-                    .map_err(|it| fault(git_pointer(at, &it), it.to_string()))
-                    .ok()
-                    .map(WorkspaceSource::Git)
-            }
-            (None, Some(archive), None) => {
-                let place = format!("{at}/archive");
-                let subdirectory = optional_path(archive.subdirectory, &place, &mut fault)?;
-                let sha256 = archive.sha256.parse();
-                let sha256 = sha256.map_err(|it: gate_core::DigestError| {
-                    fault(format!("{place}/sha256"), it.to_string());
-                });
-                Some(WorkspaceSource::Archive { sha256: sha256.ok()?, subdirectory })
-            }
-            (None, None, Some(files)) => {
-                inline(files, &format!("{at}/files"), &mut fault).map(WorkspaceSource::Files)
-            }
-            (None, None, None) => {
-                fault(at.to_owned(), "name one source: git, archive, or files".to_owned());
-                None
-            }
-            (_, _, _) => {
-                fault(at.to_owned(), "name only one source: git, archive, or files".to_owned());
-                None
-            }
+        let Self { git, archive, files, directory } = self;
+        let given = [git.is_some(), archive.is_some(), files.is_some(), directory.is_some()];
+        if given.iter().filter(|it| **it).count() != 1 {
+            let only = if given.contains(&true) { " only" } else { "" };
+            fault(
+                at.to_owned(),
+                format!("name{only} one source: git, archive, files, or directory"),
+            );
+            return None;
         }
+        if let Some(git) = git {
+            let subdirectory = optional_path(git.subdirectory, &format!("{at}/git"), &mut fault)?;
+            let source = GitSource::parse(git.url, git.commit, subdirectory);
+            let source = source.map_err(|it| fault(git_pointer(at, &it), it.to_string()));
+            return source.ok().map(WorkspaceSource::Git);
+        }
+        if let Some(archive) = archive {
+            let place = format!("{at}/archive");
+            let subdirectory = optional_path(archive.subdirectory, &place, &mut fault)?;
+            let sha256 = archive.sha256.parse();
+            let sha256 = sha256.map_err(|it: gate_core::DigestError| {
+                fault(format!("{place}/sha256"), it.to_string());
+            });
+            return Some(WorkspaceSource::Archive { sha256: sha256.ok()?, subdirectory });
+        }
+        if let Some(DirectorySource { path }) = directory {
+            let path = SharedPath::parse(path);
+            let path = path.map_err(|it| fault(format!("{at}/directory/path"), it.to_string()));
+            return path.ok().map(WorkspaceSource::Directory);
+        }
+        let files = inline(files?, &format!("{at}/files"), &mut fault);
+        files.map(WorkspaceSource::Files)
     }
 }
 
@@ -202,4 +215,36 @@ fn inline(
         return None;
     }
     (read.len() == wanted).then_some(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pointers of all faults, or the source.
+    fn read(json: &str) -> Result<WorkspaceSource, Vec<String>> {
+        let mut faults = Vec::new();
+        let body: SourceBody = serde_json::from_str(json).unwrap();
+        let source = body.read("/workspace", &mut faults);
+        source.ok_or_else(|| faults.into_iter().map(|it| it.pointer).collect())
+    }
+
+    #[test]
+    fn exactly_one_source_is_named() {
+        assert_eq!(read("{}"), Err(vec!["/workspace".to_owned()]));
+        let two = r#"{"files": [], "directory": {"path": "/shared/a"}}"#;
+        assert_eq!(read(two), Err(vec!["/workspace".to_owned()]));
+        assert_eq!(read(r#"{"files": []}"#), Ok(WorkspaceSource::Files(Vec::new())));
+    }
+
+    #[test]
+    fn a_directory_is_an_absolute_path() {
+        let path = SharedPath::parse("/shared/agents/run-7").unwrap();
+        let json = r#"{"directory": {"path": "/shared/agents/run-7"}}"#;
+        assert_eq!(read(json), Ok(WorkspaceSource::Directory(path)));
+        for path in ["run-7", "/shared/../etc", "/"] {
+            let json = format!(r#"{{"directory": {{"path": "{path}"}}}}"#);
+            assert_eq!(read(&json), Err(vec!["/workspace/directory/path".to_owned()]));
+        }
+    }
 }

@@ -162,6 +162,7 @@ impl Contract {
         let mut faults = Faults::default();
         faults.checks(&parts);
         faults.criteria(&parts);
+        faults.baseline(&parts);
         faults.protected(&parts);
         faults.variables(&parts);
         faults.environment(&parts.environment);
@@ -292,6 +293,22 @@ impl Faults {
         }
     }
 
+    /// What can change after the contract was published is no yardstick.
+    fn baseline(&mut self, parts: &ContractParts) {
+        match parts.baseline {
+            Some(WorkspaceSource::Directory(_)) => self.add(
+                "/baseline/directory",
+                "a directory can change after the contract is published; name a commit, an archive, or files",
+            ),
+            Some(
+                WorkspaceSource::Git(_)
+                | WorkspaceSource::Archive { .. }
+                | WorkspaceSource::Files(_),
+            )
+            | None => {}
+        }
+    }
+
     fn protected(&mut self, parts: &ContractParts) {
         if !parts.protected.is_empty() && parts.baseline.is_none() {
             self.add(
@@ -380,6 +397,7 @@ impl Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SharedPath;
     use crate::testing::parts;
 
     fn pointers(parts: ContractParts) -> Vec<String> {
@@ -416,6 +434,14 @@ mod tests {
         let mut parts = parts();
         parts.environment.isolation_min = Some(IsolationTier::Container);
         assert_eq!(pointers(parts), ["/environment/isolation"]);
+    }
+
+    #[test]
+    fn a_baseline_that_may_change_is_refused() {
+        let mut parts = parts();
+        let path = SharedPath::parse("/shared/run-7").unwrap();
+        parts.baseline = Some(WorkspaceSource::Directory(path));
+        assert_eq!(pointers(parts), ["/baseline/directory"]);
     }
 
     #[test]

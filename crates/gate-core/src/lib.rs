@@ -57,6 +57,9 @@ pub use report::{
 };
 pub use round::{Round, conclude};
 pub use route::route;
-pub use source::{ArchiveFormat, GitSource, GitSourceError, InlineFile, WorkspaceSource};
+pub use source::{
+    ArchiveFormat, GitSource, GitSourceError, InlineFile, SharedPath, SharedPathError,
+    WorkspaceSource,
+};
 pub use task::TaskState;
 pub use verdict::{Decision, Finding, FindingKind, Location, NextStep, Verdict};

@@ -153,7 +153,7 @@ impl CompletionReport {
             None | Some(_) => {}
         }
         if self.status == ReportStatus::Success && self.workspace.is_none() {
-            let detail = "a success names the revision to judge: git, archive, or files";
+            let detail = "a success names the revision to judge: git, archive, files, or directory";
             faults.push(fault("/workspace", detail.to_owned()));
         }
         faults

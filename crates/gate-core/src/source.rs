@@ -1,5 +1,6 @@
 //! Where a workspace is fetched from, always by its exact identity.
 
+use crate::limits::PATH_BYTES_MAX;
 use crate::{Sha256Digest, TreePath};
 
 /// The exact thing to be judged. Never a branch: what a name points to may move.
@@ -16,6 +17,8 @@ pub enum WorkspaceSource {
     },
     /// A small tree, inline.
     Files(Vec<InlineFile>),
+    /// A directory on a volume that the gate shares with the reporters, copied as it is found.
+    Directory(SharedPath),
 }
 
 /// A commit of a git repository.
@@ -24,6 +27,27 @@ pub struct GitSource {
     url: String,
     commit: String,
     subdirectory: Option<TreePath>,
+}
+
+/// An absolute path on a volume that the gate shares with the reporters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedPath(String);
+
+/// Why a path on a shared volume was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SharedPathError {
+    /// Relative to what?
+    #[error("a directory is named by its absolute path on the shared volume")]
+    Relative,
+    /// The path takes a detour.
+    #[error("the path has a part `.` or `..`, or an empty part; write the plain path")]
+    Detour,
+    /// Longer than any path.
+    #[error("the path is longer than {PATH_BYTES_MAX} bytes")]
+    TooLong,
+    /// No path has that.
+    #[error("a path must not have a NUL")]
+    Character,
 }
 
 /// Why a git source was refused.
@@ -108,9 +132,48 @@ impl GitSource {
     }
 }
 
+impl SharedPath {
+    /// # Errors
+    /// When the path is relative or not plain.
+    pub fn parse(path: impl Into<String>) -> Result<Self, SharedPathError> {
+        let path = path.into();
+        let parts = path.strip_prefix('/').ok_or(SharedPathError::Relative)?;
+        if path.len() > PATH_BYTES_MAX {
+            return Err(SharedPathError::TooLong);
+        }
+        if path.contains('\0') {
+            return Err(SharedPathError::Character);
+        }
+        if parts.split('/').any(|part| matches!(part, "" | "." | "..")) {
+            return Err(SharedPathError::Detour);
+        }
+        Ok(Self(path))
+    }
+
+    /// The path as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shared_directory_has_a_plain_absolute_path() {
+        let refused = |path: &str| SharedPath::parse(path).unwrap_err();
+        for path in ["", "shared/a", "./a", "~/a"] {
+            assert_eq!(refused(path), SharedPathError::Relative, "{path}");
+        }
+        for path in ["/", "/a/", "/a//b", "/a/./b", "/a/../b"] {
+            assert_eq!(refused(path), SharedPathError::Detour, "{path}");
+        }
+        assert_eq!(refused("/a\0"), SharedPathError::Character);
+        assert_eq!(refused(&"/a".repeat(3_000)), SharedPathError::TooLong);
+        assert_eq!(SharedPath::parse("/shared/run-7").unwrap().as_str(), "/shared/run-7");
+    }
 
     fn git(url: &str, commit: &str) -> Result<GitSource, GitSourceError> {
         GitSource::parse(url.into(), commit.into(), None)

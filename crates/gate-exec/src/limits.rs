@@ -34,6 +34,8 @@ pub const TAR_OVERHEAD_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// A tar entry's extension headers: long names and the like.
 pub const TAR_EXTENSION_BYTES_MAX: u64 = 1024 * 1024;
 
+/// How often a shared directory is copied that changes meanwhile.
+pub const DIRECTORY_ATTEMPTS_MAX: u32 = 3;
 /// Links that are followed for one path, as the kernel does.
 pub const LINK_HOPS_MAX: usize = 40;
 /// What one slice of a log may hold.

@@ -8,12 +8,12 @@ use sha2::{Digest, Sha256};
 pub(super) struct Key([u8; 32]);
 
 impl Key {
-    /// The name of a source's tree.
+    /// The name of a source's tree; what a directory holds is not known before it is read.
     ///
     /// A commit belongs to its repository: whoever names a repository that does not have it must not be
     /// given the tree of another one, and what a report is answered must not depend on what others asked for.
-    pub(super) fn of_source(source: &WorkspaceSource) -> Self {
-        match source {
+    pub(super) fn of_source(source: &WorkspaceSource) -> Option<Self> {
+        Some(match source {
             WorkspaceSource::Git(it) => {
                 Hasher::new("git").text(it.url()).text(it.commit()).path(it.subdirectory()).finish()
             }
@@ -27,7 +27,8 @@ impl Key {
                 };
                 files.iter().fold(Hasher::new("files"), add).finish()
             }
-        }
+            WorkspaceSource::Directory(_) => return None,
+        })
     }
 
     /// The name of what becomes of a report's tree when a baseline's protected files are laid over it.

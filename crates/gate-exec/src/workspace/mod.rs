@@ -9,6 +9,7 @@ mod beneath;
 mod cache;
 mod changes;
 mod copy;
+mod directory;
 mod error;
 mod git;
 mod ground;
@@ -19,6 +20,7 @@ mod overlay;
 mod place;
 mod protect;
 mod remove;
+mod sources;
 mod submodules;
 mod tree;
 mod writer;
@@ -37,14 +39,13 @@ pub use copy::copy_tree;
 pub use error::{EntryFault, PrepareError, SourceError, SourceRole};
 pub use handle::Workspace;
 
-use cache::{Bounds, Lease, Site, Stored, TreeCache};
+use cache::{Bounds, Lease, TreeCache};
 use git::Mirrors;
 use ground::Ground;
 use key::Key;
 use overlay::{Overlay, Protected, Trees, lay_over};
 use protect::Globs;
-use tree::Tree;
-use writer::TreeWriter;
+use sources::Makers;
 
 use crate::limits::{
     GIT_FETCH_SECONDS, GIT_PACK_BYTES_MAX, TREE_CACHE_BYTES_MAX, TREE_CACHE_ENTRIES_MAX,
@@ -61,6 +62,8 @@ pub struct PrepareSettings {
     pub tree_cache_bytes_max: u64,
     /// How many trees are kept, beside those in use.
     pub tree_cache_entries_max: usize,
+    /// Below which directories reports may name one of their own; none where it is empty. They are absolute and plain.
+    pub directory_roots: Vec<PathBuf>,
     /// Whether `file://` repositories are fetched.
     pub allow_file_urls: bool,
     /// One fetch.
@@ -83,6 +86,7 @@ impl PrepareSettings {
             work_dir,
             tree_cache_bytes_max: TREE_CACHE_BYTES_MAX,
             tree_cache_entries_max: TREE_CACHE_ENTRIES_MAX,
+            directory_roots: Vec::new(),
             allow_file_urls: true,
             git_timeout: Duration::from_secs(GIT_FETCH_SECONDS),
             git_pack_bytes_max: GIT_PACK_BYTES_MAX,
@@ -117,7 +121,7 @@ pub struct Sources<'a> {
 /// Prepares workspaces. One for a process; it is cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Preparer {
-    mirrors: Arc<Mirrors>,
+    sources: Arc<Makers>,
     trees: Trees,
 }
 
@@ -136,7 +140,10 @@ impl Preparer {
         };
         let cache = Arc::new(TreeCache::new(bounds));
         let trees = Trees { ground: Arc::new(ground), cache };
-        Ok(Self { mirrors: Arc::new(mirrors), trees })
+        let (ground, directory_roots) =
+            (Arc::clone(&trees.ground), settings.directory_roots.clone());
+        let sources = Makers { mirrors, ground, directory_roots };
+        Ok(Self { sources: Arc::new(sources), trees })
     }
 
     /// Fetches the reported tree and lays the baseline's protected files over it.
@@ -179,53 +186,12 @@ impl Preparer {
         if let SourceRef { source: WorkspaceSource::Archive { .. }, archive: None } = source {
             return Err(SourceError::WrongArchive);
         }
-        let key = Key::of_source(source.source);
-        self.trees.cache.tree(key, cancel, || self.make(source, cancel)).await
+        let make = || self.sources.make(source, cancel);
+        match Key::of_source(source.source) {
+            Some(key) => self.trees.cache.tree(key, cancel, make).await,
+            None => Ok(self.trees.cache.store(make().await?)),
+        }
     }
-
-    /// Writes one source to a new place.
-    async fn make(
-        &self,
-        SourceRef { source, archive }: SourceRef<'_>,
-        cancel: &CancellationToken,
-    ) -> Result<Stored, SourceError> {
-        let site = Site::new(&self.trees.ground);
-        let site = site.map_err(SourceError::system("making the workspace"))?;
-        let root = &site.workspace();
-        let tree = match source {
-            WorkspaceSource::Git(source) => self.mirrors.write(source.clone(), root, cancel).await,
-            WorkspaceSource::Archive { sha256, subdirectory } => {
-                let archive = archive.ok_or(SourceError::WrongArchive)?.to_owned();
-                let (sha256, subdirectory) = (*sha256, subdirectory.clone());
-                write_in_background(root, cancel, move |writer| {
-                    archive::write(&archive, sha256, subdirectory.as_ref(), writer)
-                })
-                .await
-            }
-            WorkspaceSource::Files(files) => {
-                let files = files.clone();
-                let write = move |writer: &mut TreeWriter<'_>| inline::write(&files, writer);
-                write_in_background(root, cancel, write).await
-            }
-        }?;
-        in_background(move || Ok(Stored::new(site, tree))).await
-    }
-}
-
-/// Runs `write` on a thread where it may block.
-async fn write_in_background(
-    root: &Path,
-    cancel: &CancellationToken,
-    write: impl FnOnce(&mut TreeWriter<'_>) -> Result<(), SourceError> + Send + 'static,
-) -> Result<Tree, SourceError> {
-    let (root, cancel) = (root.to_owned(), cancel.clone());
-    in_background(move || {
-        ground::make_readable(&root).map_err(SourceError::system("making the workspace"))?;
-        let mut writer = TreeWriter::new(&root, &cancel)?;
-        write(&mut writer)?;
-        writer.finish()
-    })
-    .await
 }
 
 async fn in_background<T: Send + 'static>(

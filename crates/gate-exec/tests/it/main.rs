@@ -5,6 +5,7 @@
 mod archives;
 mod commands;
 mod crash;
+mod directories;
 mod fixture;
 mod git_sources;
 mod leaks;

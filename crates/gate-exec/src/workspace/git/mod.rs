@@ -18,9 +18,10 @@ use gate_core::GitSource;
 use tokio_util::sync::CancellationToken;
 
 use super::error::SourceError;
+use super::sources::write_in_background;
 use super::tree::Tree;
 use super::writer::TreeWriter;
-use super::{PrepareSettings, ground, in_background, remove, write_in_background};
+use super::{PrepareSettings, ground, in_background, remove};
 use mirror::Mirror;
 use objects::Missing;
 
