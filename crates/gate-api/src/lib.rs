@@ -49,7 +49,7 @@ pub use report::{
 pub use run::{ExecutionBody, OutcomeBody, RunBody, RunPage, RunStateWord, TestCounts};
 pub use source::{
     ArchiveBody, ArchiveSource, DirectorySource, FileEncoding, FileSource, GitSourceBody,
-    SourceBody,
+    PatchSource, SourceBody,
 };
 pub use system::{SystemBody, SystemIsolation, UnavailableTier, WorkerBody, WorkerIsolation};
 pub use task::{CancelTask, ContractRef, TaskBody, TaskPage, TaskStateWord, VerdictRef};

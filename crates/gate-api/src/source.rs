@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gate_core::limits::INLINE_BYTES_MAX;
+use gate_core::limits::{INLINE_BYTES_MAX, PATCH_BYTES_MAX};
 use gate_core::{GitSource, InlineFile, SharedPath, TreePath, WorkspaceSource};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -23,6 +23,9 @@ pub struct SourceBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 1000)]
     pub files: Option<Vec<FileSource>>,
+    /// A unified diff on the contract's baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch: Option<PatchSource>,
     /// A directory on a volume that the gate shares with the reporters. It is copied, and judged as it was copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<DirectorySource>,
@@ -59,6 +62,15 @@ pub struct ArchiveSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 4096)]
     pub subdirectory: Option<String>,
+}
+
+/// A unified diff, applied to the contract's baseline; not for a baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchSource {
+    /// As `git diff --binary` writes it, with `a/` and `b/` before the paths; 1 MiB at most.
+    #[schema(min_length = 1, max_length = 1_048_576)]
+    pub diff: String,
 }
 
 /// A directory on a volume that the gate shares with the reporters; not for a baseline.
@@ -115,13 +127,19 @@ impl SourceBody {
         let mut fault = |pointer: String, detail: String| {
             faults.push(InvalidField::new(pointer, detail));
         };
-        let Self { git, archive, files, directory } = self;
-        let given = [git.is_some(), archive.is_some(), files.is_some(), directory.is_some()];
+        let Self { git, archive, files, patch, directory } = self;
+        let given = [
+            git.is_some(),
+            archive.is_some(),
+            files.is_some(),
+            patch.is_some(),
+            directory.is_some(),
+        ];
         if given.iter().filter(|it| **it).count() != 1 {
             let only = if given.contains(&true) { " only" } else { "" };
             fault(
                 at.to_owned(),
-                format!("name{only} one source: git, archive, files, or directory"),
+                format!("name{only} one source: git, archive, files, patch, or directory"),
             );
             return None;
         }
@@ -139,6 +157,17 @@ impl SourceBody {
                 fault(format!("{place}/sha256"), it.to_string());
             });
             return Some(WorkspaceSource::Archive { sha256: sha256.ok()?, subdirectory });
+        }
+        if let Some(PatchSource { diff }) = patch {
+            let detail = match diff.len() {
+                0 => "the diff is empty".to_owned(),
+                1..=PATCH_BYTES_MAX => return Some(WorkspaceSource::Patch { diff }),
+                bytes => format!(
+                    "{bytes} bytes are more than the {PATCH_BYTES_MAX} of a patch; upload an archive"
+                ),
+            };
+            fault(format!("{at}/patch/diff"), detail);
+            return None;
         }
         if let Some(DirectorySource { path }) = directory {
             let path = SharedPath::parse(path);
@@ -235,6 +264,16 @@ mod tests {
         let two = r#"{"files": [], "directory": {"path": "/shared/a"}}"#;
         assert_eq!(read(two), Err(vec!["/workspace".to_owned()]));
         assert_eq!(read(r#"{"files": []}"#), Ok(WorkspaceSource::Files(Vec::new())));
+    }
+
+    #[test]
+    fn a_patch_is_bounded_and_not_empty() {
+        let patch = |diff: String| read(&serde_json::json!({"patch": {"diff": diff}}).to_string());
+        let refused = Err(vec!["/workspace/patch/diff".to_owned()]);
+        assert_eq!(patch(String::new()), refused);
+        assert_eq!(patch("x".repeat(PATCH_BYTES_MAX + 1)), refused);
+        let diff = "x".repeat(PATCH_BYTES_MAX);
+        assert_eq!(patch(diff.clone()), Ok(WorkspaceSource::Patch { diff }));
     }
 
     #[test]

@@ -300,6 +300,10 @@ impl Faults {
                 "/baseline/directory",
                 "a directory can change after the contract is published; name a commit, an archive, or files",
             ),
+            Some(WorkspaceSource::Patch { .. }) => self.add(
+                "/baseline/patch",
+                "a patch is applied to a baseline and is none; name a commit, an archive, or files",
+            ),
             Some(
                 WorkspaceSource::Git(_)
                 | WorkspaceSource::Archive { .. }
@@ -442,6 +446,13 @@ mod tests {
         let path = SharedPath::parse("/shared/run-7").unwrap();
         parts.baseline = Some(WorkspaceSource::Directory(path));
         assert_eq!(pointers(parts), ["/baseline/directory"]);
+    }
+
+    #[test]
+    fn a_patch_is_no_baseline() {
+        let mut parts = parts();
+        parts.baseline = Some(WorkspaceSource::Patch { diff: "--- a/x".to_owned() });
+        assert_eq!(pointers(parts), ["/baseline/patch"]);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub const WORKSPACE_ENTRIES_MAX: u64 = 200_000;
 pub const PATH_BYTES_MAX: usize = 4096;
 /// All files of an inline workspace together.
 pub const INLINE_BYTES_MAX: usize = 1024 * 1024;
+/// The diff of a patch.
+pub const PATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Changes against the baseline that are listed; more are counted.
 pub const CHANGES_MAX: usize = 10_000;
 

@@ -126,6 +126,16 @@ impl CompletionReport {
             );
             faults.push(ReportFault { pointer: "/criteria".to_owned(), detail });
         }
+        if matches!(self.workspace, Some(WorkspaceSource::Patch { .. }))
+            && contract.baseline().is_none()
+        {
+            let detail = "a patch is applied to the contract's baseline, and this contract has none; \
+                name git, archive, files, or directory";
+            faults.push(ReportFault {
+                pointer: "/workspace/patch".to_owned(),
+                detail: detail.to_owned(),
+            });
+        }
         faults
     }
 
@@ -153,7 +163,8 @@ impl CompletionReport {
             None | Some(_) => {}
         }
         if self.status == ReportStatus::Success && self.workspace.is_none() {
-            let detail = "a success names the revision to judge: git, archive, files, or directory";
+            let detail =
+                "a success names the revision to judge: git, archive, files, patch, or directory";
             faults.push(fault("/workspace", detail.to_owned()));
         }
         faults
@@ -217,5 +228,34 @@ impl ClaimStatus {
             Self::NotMet => "not_met",
             Self::NotVerified => "not_verified",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{contract, parts};
+
+    fn reported(workspace: WorkspaceSource) -> CompletionReport {
+        let claim =
+            Claim { criterion: "AC1".to_owned(), status: ClaimStatus::Met, evidence: Vec::new() };
+        CompletionReport {
+            status: ReportStatus::Success,
+            reason_code: None,
+            workspace: Some(workspace),
+            claims: vec![claim],
+        }
+    }
+
+    #[test]
+    fn a_patch_needs_a_contract_with_a_baseline() {
+        let report = reported(WorkspaceSource::Patch { diff: "--- a/x".to_owned() });
+        let faults = report.faults(&contract());
+        assert_eq!(faults.len(), 1);
+        assert_eq!(faults[0].pointer, "/workspace/patch");
+        let mut parts = parts();
+        parts.baseline = Some(WorkspaceSource::Files(Vec::new()));
+        assert_eq!(report.faults(&Contract::parse(parts).unwrap()), []);
+        assert_eq!(reported(WorkspaceSource::Files(Vec::new())).faults(&contract()), []);
     }
 }

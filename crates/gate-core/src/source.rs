@@ -17,6 +17,11 @@ pub enum WorkspaceSource {
     },
     /// A small tree, inline.
     Files(Vec<InlineFile>),
+    /// A unified diff, applied to the contract's baseline.
+    Patch {
+        /// As `git diff` writes it.
+        diff: String,
+    },
     /// A directory on a volume that the gate shares with the reporters, copied as it is found.
     Directory(SharedPath),
 }

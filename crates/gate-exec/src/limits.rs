@@ -34,6 +34,12 @@ pub const TAR_OVERHEAD_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// A tar entry's extension headers: long names and the like.
 pub const TAR_EXTENSION_BYTES_MAX: u64 = 1024 * 1024;
 
+/// One call of git on a patch.
+pub const PATCH_SECONDS_MAX: u64 = 60;
+/// The files that a patch is applied to, together, and each that it makes.
+pub const PATCHED_FILES_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// The list of a patch's files: each has a line of the diff, and a few bytes more.
+pub const PATCH_LIST_BYTES_MAX: u64 = 4 * gate_core::limits::PATCH_BYTES_MAX as u64;
 /// How often a shared directory is copied that changes meanwhile.
 pub const DIRECTORY_ATTEMPTS_MAX: u32 = 3;
 /// Links that are followed for one path, as the kernel does.

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
 use super::beneath;
+use super::error::SourceError;
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Read and written at once.
@@ -36,8 +37,18 @@ pub fn copy_tree(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> io::Resul
 }
 
 /// The same with hard links in the place of files. Only for trees of which nobody ever writes into a file.
-pub(super) fn link_tree(from: &Path, to: &Path, cancel: &CancellationToken) -> io::Result<()> {
-    Copier::new(How::Link, Some(cancel)).all(from, to)
+pub(super) fn link_tree(
+    from: &Path,
+    to: &Path,
+    cancel: &CancellationToken,
+) -> Result<(), SourceError> {
+    Copier::new(How::Link, Some(cancel)).all(from, to).map_err(|error| {
+        if cancel.is_cancelled() {
+            SourceError::Cancelled
+        } else {
+            SourceError::system("copying the workspace")(error)
+        }
+    })
 }
 
 /// What a file becomes.
@@ -266,7 +277,7 @@ mod tests {
         assert_eq!(inode(&from), inode(&to));
         cancel.cancel();
         let error = link_tree(&from, &home.path().join("third"), &cancel).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        assert!(matches!(error, SourceError::Cancelled), "{error:?}");
     }
 
     #[test]

@@ -161,6 +161,17 @@ pub enum SourceError {
         /// The last words of git.
         detail: String,
     },
+    /// The diff is no diff, or does not fit.
+    #[error("the patch does not apply: {detail}")]
+    Patch {
+        /// Where, and why.
+        detail: String,
+    },
+    /// There is nothing to apply it to.
+    #[error(
+        "a patch is applied to the contract's baseline, and there is none; name git, archive, files, or directory"
+    )]
+    PatchAlone,
     /// The operator allows no shared directories.
     #[error(
         "this gate takes no directories; its operator allows some by naming their roots in DONEGATE_WORKSPACE_DIRECTORY_ROOTS"
@@ -219,6 +230,8 @@ impl SourceError {
             | Self::Bomb { .. }
             | Self::UnknownFormat
             | Self::Damaged { .. }
+            | Self::Patch { .. }
+            | Self::PatchAlone
             | Self::DirectoriesOff
             | Self::DirectoryElsewhere { .. }
             | Self::NoDirectory { .. }

@@ -12,7 +12,10 @@ impl Key {
     ///
     /// A commit belongs to its repository: whoever names a repository that does not have it must not be
     /// given the tree of another one, and what a report is answered must not depend on what others asked for.
-    pub(super) fn of_source(source: &WorkspaceSource) -> Option<Self> {
+    pub(super) fn of_source(
+        source: &WorkspaceSource,
+        baseline: Option<Sha256Digest>,
+    ) -> Option<Self> {
         Some(match source {
             WorkspaceSource::Git(it) => {
                 Hasher::new("git").text(it.url()).text(it.commit()).path(it.subdirectory()).finish()
@@ -26,6 +29,9 @@ impl Key {
                     hasher.bytes(&[u8::from(it.executable)])
                 };
                 files.iter().fold(Hasher::new("files"), add).finish()
+            }
+            WorkspaceSource::Patch { diff } => {
+                Hasher::new("patch").bytes(baseline?.as_bytes()).text(diff).finish()
             }
             WorkspaceSource::Directory(_) => return None,
         })
@@ -110,11 +116,26 @@ mod tests {
             files(&[("ab", "", false)]),
             files(&[("a", "", false), ("b", "", false)]),
         ];
+        let key = |it: &WorkspaceSource| Key::of_source(it, None).unwrap();
         for (index, one) in sources.iter().enumerate() {
-            assert_eq!(Key::of_source(one), Key::of_source(&one.clone()));
+            assert_eq!(key(one), key(&one.clone()));
             for other in &sources[index + 1..] {
-                assert_ne!(Key::of_source(one), Key::of_source(other), "{one:?} {other:?}");
+                assert_ne!(key(one), key(other), "{one:?} {other:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_patch_is_named_with_what_it_is_applied_to_and_a_directory_has_no_name() {
+        let baseline = |byte| Some(Sha256Digest::from_bytes([byte; 32]));
+        let patch = WorkspaceSource::Patch { diff: "x".to_owned() };
+        let other = WorkspaceSource::Patch { diff: "y".to_owned() };
+        let key = Key::of_source(&patch, baseline(1));
+        assert!(key.is_some() && key == Key::of_source(&patch, baseline(1)));
+        assert_ne!(key, Key::of_source(&patch, baseline(2)));
+        assert_ne!(key, Key::of_source(&other, baseline(1)));
+        assert_eq!(Key::of_source(&patch, None), None);
+        let path = gate_core::SharedPath::parse("/shared/a").unwrap();
+        assert_eq!(Key::of_source(&WorkspaceSource::Directory(path), baseline(1)), None);
     }
 }

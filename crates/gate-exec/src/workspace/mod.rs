@@ -17,6 +17,7 @@ mod handle;
 mod inline;
 mod key;
 mod overlay;
+mod patch;
 mod place;
 mod protect;
 mod remove;
@@ -160,13 +161,18 @@ impl Preparer {
         let _stop = cancel.clone().drop_guard();
         let globs = Globs::parse(sources.protected)?;
         let wrong = |role| move |source| wrong(role, source);
-        let report = self.fetch(sources.report, cancel).await;
+        // First, because a patch is applied to it.
+        let baseline = match sources.baseline {
+            Some(it) => {
+                Some(self.fetch(it, None, cancel).await.map_err(wrong(SourceRole::Baseline))?)
+            }
+            None => None,
+        };
+        let report = self.fetch(sources.report, baseline.as_ref(), cancel).await;
         let report = report.map_err(wrong(SourceRole::Report))?;
-        let judged = match sources.baseline {
+        let judged = match baseline {
             None => (Overlay::none(&report), report),
             Some(baseline) => {
-                let baseline = self.fetch(baseline, cancel).await;
-                let baseline = baseline.map_err(wrong(SourceRole::Baseline))?;
                 let protected = Protected { patterns: sources.protected, globs: &globs };
                 let laid = lay_over(&self.trees, &report, &baseline, protected, cancel).await;
                 laid.map_err(wrong(SourceRole::Report))?
@@ -181,13 +187,14 @@ impl Preparer {
     async fn fetch(
         &self,
         source: SourceRef<'_>,
+        baseline: Option<&Lease>,
         cancel: &CancellationToken,
     ) -> Result<Lease, SourceError> {
         if let SourceRef { source: WorkspaceSource::Archive { .. }, archive: None } = source {
             return Err(SourceError::WrongArchive);
         }
-        let make = || self.sources.make(source, cancel);
-        match Key::of_source(source.source) {
+        let make = || self.sources.make(source, baseline, cancel);
+        match Key::of_source(source.source, baseline.map(|it| it.digest())) {
             Some(key) => self.trees.cache.tree(key, cancel, make).await,
             None => Ok(self.trees.cache.store(make().await?)),
         }

@@ -91,13 +91,7 @@ fn make(
 ) -> Result<Stored, SourceError> {
     let site = Site::new(ground).map_err(SourceError::system("making the workspace"))?;
     let root = site.workspace();
-    link_tree(&report.site().workspace(), &root, cancel).map_err(|error| {
-        if cancel.is_cancelled() {
-            SourceError::Cancelled
-        } else {
-            SourceError::system("copying the workspace")(error)
-        }
-    })?;
+    link_tree(&report.site().workspace(), &root, cancel)?;
     let writer = TreeWriter::resume(&root, report.tree().clone(), cancel)?;
     let from = (baseline.site().workspace(), baseline.tree());
     let tree = protect::lay_over(writer, plan, (&from.0, from.1))?;

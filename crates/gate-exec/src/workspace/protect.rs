@@ -106,19 +106,29 @@ pub(super) fn lay_over(
             writer.remove(path)?;
         }
     }
-    for path in &plan.laid {
-        match baseline.0.get(path) {
+    lay(&mut writer, &plan.laid, (baseline_root, baseline))?;
+    writer.finish()
+}
+
+/// Writes the files and links of another tree that stand at these paths.
+pub(super) fn lay(
+    writer: &mut TreeWriter<'_>,
+    paths: &BTreeSet<String>,
+    (root, tree): (&Path, &Tree),
+) -> Result<(), SourceError> {
+    for path in paths {
+        match tree.0.get(path) {
             Some(Node::Link { target }) => writer.link(path, target.as_bytes())?,
             Some(Node::File { size_bytes, executable, .. }) => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let file = openat(CWD, baseline_root.join(path), flags, Mode::empty());
+                let file = openat(CWD, root.join(path), flags, Mode::empty());
                 let mut file = File::from(file.map_err(refused(path))?);
                 writer.file(path, *executable, *size_bytes, &mut file)?;
             }
             Some(Node::Directory) | None => {}
         }
     }
-    writer.finish()
+    Ok(())
 }
 
 /// From the top down, without the path itself.

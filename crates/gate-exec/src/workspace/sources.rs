@@ -6,14 +6,14 @@ use std::sync::Arc;
 use gate_core::{SharedPath, WorkspaceSource};
 use tokio_util::sync::CancellationToken;
 
-use super::cache::{Site, Stored};
+use super::cache::{Lease, Site, Stored};
 use super::directory::SharedDirectory;
 use super::error::SourceError;
 use super::git::Mirrors;
 use super::ground::{Ground, make_readable};
 use super::tree::Tree;
 use super::writer::TreeWriter;
-use super::{SourceRef, archive, in_background, inline};
+use super::{SourceRef, archive, in_background, inline, patch};
 use crate::limits::DIRECTORY_ATTEMPTS_MAX;
 
 /// Where sources are fetched from, and to.
@@ -25,10 +25,11 @@ pub(super) struct Makers {
 }
 
 impl Makers {
-    /// Writes one source to a new place.
+    /// Writes one source to a new place. A patch needs the baseline.
     pub(super) async fn make(
         &self,
         SourceRef { source, archive }: SourceRef<'_>,
+        baseline: Option<&Lease>,
         cancel: &CancellationToken,
     ) -> Result<Stored, SourceError> {
         let site = self.site()?;
@@ -47,6 +48,10 @@ impl Makers {
                 let files = files.clone();
                 let write = move |writer: &mut TreeWriter<'_>| inline::write(&files, writer);
                 write_in_background(root, cancel, write).await
+            }
+            WorkspaceSource::Patch { diff } => {
+                let baseline = baseline.ok_or(SourceError::PatchAlone)?;
+                return patch::apply(self, baseline, diff, cancel).await;
             }
             WorkspaceSource::Directory(path) => return self.copy_directory(path, cancel).await,
         }?;
@@ -79,7 +84,7 @@ impl Makers {
         }
     }
 
-    fn site(&self) -> Result<Site, SourceError> {
+    pub(super) fn site(&self) -> Result<Site, SourceError> {
         Site::new(&self.ground).map_err(SourceError::system("making the workspace"))
     }
 }

@@ -86,6 +86,14 @@ impl Tree {
         self.0.get(path).is_some_and(is_entry) || below.any(|(_, node)| is_entry(node))
     }
 
+    /// Whether there is a directory at this path, and nothing in it.
+    pub(super) fn is_empty_directory(&self, path: &str) -> bool {
+        let prefix = format!("{path}/");
+        let mut below = self.0.range(prefix.clone()..).map(|(it, _)| it);
+        self.0.get(path) == Some(&Node::Directory)
+            && below.next().is_none_or(|it| !it.starts_with(&prefix))
+    }
+
     /// Counted once, so that no look at a large directory has to count again.
     pub(super) fn children(&self) -> Children {
         let mut children = Children::new();

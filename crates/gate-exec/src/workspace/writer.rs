@@ -188,6 +188,19 @@ impl<'a> TreeWriter<'a> {
         Ok(())
     }
 
+    /// Removes the directories above an entry that have nothing in them any more.
+    pub(super) fn remove_empty_above(&mut self, path: &str) -> Result<(), SourceError> {
+        let mut at = path;
+        while let Some((parent, _)) = at.rsplit_once('/') {
+            if !self.tree.is_empty_directory(parent) {
+                break;
+            }
+            self.remove(parent)?;
+            at = parent;
+        }
+        Ok(())
+    }
+
     /// The directory for a new entry, and the entry's name in it.
     fn place_new<'p>(&mut self, path: &'p str) -> Result<(&OwnedFd, &'p str), SourceError> {
         self.count()?;

@@ -179,7 +179,7 @@ async fn what_the_gate_may_not_read_is_named() {
     }
     let shared = Shared::new();
     shared.write("run/private", "1");
-    fs::set_permissions(shared.path("run/private"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(shared.path("run/private"), fs::Permissions::from_mode(0o000)).unwrap();
     let told = shared.refused("run").await.to_string();
     assert!(told.contains("`private`") && told.contains("may not read"), "{told}");
 }

@@ -9,5 +9,6 @@ mod directories;
 mod fixture;
 mod git_sources;
 mod leaks;
+mod patches;
 mod protected;
 mod tree_cache;

@@ -20,7 +20,7 @@ fn read(workspace: &Workspace, path: &str) -> String {
 }
 
 /// Removal goes on in the background; this waits for its end.
-fn wait_until_gone(path: &Path) {
+pub(crate) fn wait_until_gone(path: &Path) {
     let give_up = Instant::now() + Duration::from_secs(30);
     while path.exists() {
         assert!(Instant::now() < give_up, "{} is still there", path.display());

@@ -24,6 +24,7 @@ use super::writer::TreeWriter;
 use super::{PrepareSettings, ground, in_background, remove};
 use mirror::Mirror;
 use objects::Missing;
+pub(super) use objects::write_tree;
 
 /// All mirrors of this host.
 #[derive(Debug)]
@@ -48,6 +49,11 @@ impl Mirrors {
             pack_bytes_max: settings.git_pack_bytes_max,
             allow_file_urls: settings.allow_file_urls,
         })
+    }
+
+    /// Git's whole environment.
+    pub(super) fn variables(&self) -> &[(OsString, OsString)] {
+        &self.variables
     }
 
     /// Writes the commit's tree to `root`, which is made. Fetches only what is not there yet.

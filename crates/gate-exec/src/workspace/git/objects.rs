@@ -66,28 +66,17 @@ pub(super) fn write(
     if let Some(directory) = source.subdirectory() {
         tree = objects.descend(tree, directory)?;
     }
-    let mut waiting = vec![(String::new(), tree)];
-    while let Some((prefix, tree)) = waiting.pop() {
-        let mut blobs = Vec::new();
-        for entry in objects.tree(&tree)? {
-            let path = entry.path(&prefix)?;
-            match entry.mode.as_str() {
-                "40000" => waiting.push((format!("{path}/"), entry.id)),
-                "160000" => return Err(SourceError::Submodule { path }),
-                "120000" | "100644" | "100755" | "100664" => blobs.push((path, entry)),
-                _ => return Err(SourceError::entry(path, EntryFault::Kind("unknown git object"))),
-            }
-        }
-        for window in blobs.chunks(WINDOW) {
-            objects.ask(window.iter().map(|(_, entry)| entry.id.as_str()))?;
-            for (path, entry) in window {
-                objects.write_blob(path, &entry.mode, writer)?;
-            }
-        }
-    }
-    // A submodule is an entry of its own here, and a list of them may be out of date.
-    writer.expect_no_submodules();
-    Ok(())
+    objects.write(tree, writer)
+}
+
+/// Writes a tree by its own id.
+pub(in super::super) fn write_tree(
+    repository: &Path,
+    variables: &[(OsString, OsString)],
+    tree: &str,
+    writer: &mut TreeWriter<'_>,
+) -> Result<(), SourceError> {
+    Objects::open(repository, variables)?.write(tree.to_owned(), writer)
 }
 
 struct Entry {
@@ -134,6 +123,37 @@ impl Objects {
         let (questions, answers) = pipes.ok_or_else(lost)?;
         let answers = BufReader::with_capacity(PIPE_BYTES_MIN, answers);
         Ok(Self { questions, answers, _git: git })
+    }
+
+    /// Writes all that is below a tree.
+    fn write(&mut self, tree: String, writer: &mut TreeWriter<'_>) -> Result<(), SourceError> {
+        let mut waiting = vec![(String::new(), tree)];
+        while let Some((prefix, tree)) = waiting.pop() {
+            let mut blobs = Vec::new();
+            for entry in self.tree(&tree)? {
+                let path = entry.path(&prefix)?;
+                match entry.mode.as_str() {
+                    "40000" => waiting.push((format!("{path}/"), entry.id)),
+                    "160000" => return Err(SourceError::Submodule { path }),
+                    "120000" | "100644" | "100755" | "100664" => blobs.push((path, entry)),
+                    _ => {
+                        return Err(SourceError::entry(
+                            path,
+                            EntryFault::Kind("unknown git object"),
+                        ));
+                    }
+                }
+            }
+            for window in blobs.chunks(WINDOW) {
+                self.ask(window.iter().map(|(_, entry)| entry.id.as_str()))?;
+                for (path, entry) in window {
+                    self.write_blob(path, &entry.mode, writer)?;
+                }
+            }
+        }
+        // A submodule is an entry of its own here, and a list of them may be out of date.
+        writer.expect_no_submodules();
+        Ok(())
     }
 
     fn ask<'i>(&mut self, ids: impl Iterator<Item = &'i str>) -> Result<(), SourceError> {
