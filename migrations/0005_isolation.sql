@@ -18,6 +18,7 @@ create table verdict_isolation (
     memory_bound text not null
         check (memory_bound in ('none', 'watched', 'cgroup_v1', 'cgroup_v2', 'engine')),
     workspace_kind text not null check (workspace_kind in ('copy', 'overlay')),
+    setup text not null check (setup in ('none', 'run', 'cached')),
     command_seconds int not null,
     run_seconds int not null,
     cpu_seconds int not null,

@@ -46,6 +46,9 @@ pub struct IsolationBody {
     /// What the workspace lay on: `copy`, or `overlay` (a layer in memory over a shared tree).
     #[schema(example = "overlay")]
     pub workspace: String,
+    /// What became of the contract's setup commands: `none` (there are none), `run`, or `cached` (what they left in an earlier run of the same tree was laid under this one).
+    #[schema(example = "cached")]
+    pub setup: String,
     /// The bounds that held.
     pub limits: LimitsBody,
     /// What this tier does not keep from a command on this machine, in words.
@@ -82,6 +85,7 @@ impl From<Isolation> for IsolationBody {
             loopback: isolation.loopback,
             memory_bound: isolation.memory_bound.as_str().to_owned(),
             workspace: isolation.workspace.as_str().to_owned(),
+            setup: isolation.setup.as_str().to_owned(),
             limits: isolation.limits.into(),
             known_gaps: isolation.known_gaps,
         }

@@ -250,7 +250,7 @@ mod tests {
             "contract": { "version": 2, "digest": format!("sha256:{}", "ab".repeat(32)) },
             "tree": null, "isolation": "process",
             "isolation_detail": { "tier": "process", "kernel_uid": 0, "landlock_abi": null,
-                "loopback": true, "memory_bound": "none", "workspace": "copy",
+                "loopback": true, "memory_bound": "none", "workspace": "copy", "setup": "none",
                 "limits": { "command_seconds": 1, "run_seconds": 1, "cpu_seconds": 1, "memory_mb": 16,
                     "processes": 8, "open_files": 64, "disk_mb": 1, "output_bytes": 1024 },
                 "known_gaps": ["a", "b"] },

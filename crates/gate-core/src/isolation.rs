@@ -48,6 +48,17 @@ pub enum WorkspaceKind {
     Overlay,
 }
 
+/// What became of the commands that prepare the environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetupUse {
+    /// The contract has none.
+    None,
+    /// They were run.
+    Run,
+    /// What they left in an earlier run, of the same tree and by the same words, was laid under this one.
+    Cached,
+}
+
 /// How the commands of one run were walled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Isolation {
@@ -63,6 +74,8 @@ pub struct Isolation {
     pub memory_bound: MemoryBound,
     /// What the workspace lay on.
     pub workspace: WorkspaceKind,
+    /// What became of the commands that prepare the environment.
+    pub setup: SetupUse,
     /// The bounds that held.
     pub limits: RunLimits,
     /// What this tier does not keep from a command on this machine, in words.
@@ -122,6 +135,26 @@ impl MemoryBound {
             Self::CgroupV2 => "cgroup_v2",
             Self::Engine => "engine",
         }
+    }
+}
+
+impl SetupUse {
+    const ALL: [Self; 3] = [Self::None, Self::Run, Self::Cached];
+
+    /// The word for it in JSON, tables, and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Run => "run",
+            Self::Cached => "cached",
+        }
+    }
+
+    /// The use of that name.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 }
 

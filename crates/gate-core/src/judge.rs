@@ -2,7 +2,9 @@
 
 use crate::check::{Reason, missing};
 use crate::limits::{FINDINGS_MAX, TITLE_BYTES_MAX};
-use crate::{Blame, Contract, Decision, Evidence, Finding, FindingKind, Location, ProtectedChange};
+use crate::{
+    Blame, Contract, Decision, Evidence, Excerpt, Finding, FindingKind, Location, ProtectedChange,
+};
 
 /// A decision with its reasons, before it is known what follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,15 @@ pub fn without_evidence(kind: FindingKind, blame: Blame, title: impl Into<String
 }
 
 impl Judgement {
+    /// Shows these lines with the first finding.
+    #[must_use]
+    pub fn showing(mut self, excerpt: Excerpt) -> Self {
+        if let Some(first) = self.findings.first_mut() {
+            first.excerpt = Some(excerpt);
+        }
+        self
+    }
+
     fn from_findings(mut findings: Vec<Finding>) -> Self {
         // Stable: what was found first stays first among equals.
         findings.sort_by_key(|it| (!it.blocking, rank(it.kind)));

@@ -46,7 +46,9 @@ pub use feedback::feedback;
 pub use id::{
     CallbackId, EventId, Id, IdParseError, KeyId, Kind, LeaseToken, ReportId, RunId, TaskId,
 };
-pub use isolation::{Isolation, IsolationTier, MemoryBound, NetworkAccess, WorkspaceKind};
+pub use isolation::{
+    Isolation, IsolationTier, MemoryBound, NetworkAccess, SetupUse, WorkspaceKind,
+};
 pub use judge::{Judgement, judge, without_evidence};
 pub use output::{
     Captured, Diagnostic, Excerpt, FailingTest, LogStream, Reading, Severity, TestTally,

@@ -4,7 +4,7 @@ use crate::check::{CommandCheck, TestsCheck};
 use crate::{
     Captured, Check, CheckKind, CommandLine, Contract, ContractParts, Criterion, Environment,
     Evidence, Execution, Isolation, IsolationTier, LogRef, MemoryBound, Outcome, Reading,
-    RunLimits, Sha256Digest, TestTally, Usage, WorkspaceKind,
+    RunLimits, SetupUse, Sha256Digest, TestTally, Usage, WorkspaceKind,
 };
 
 /// A contract with one criterion, shown by one blocking `tests` check named `tests`.
@@ -101,6 +101,7 @@ pub fn isolation() -> Isolation {
         loopback: true,
         memory_bound: MemoryBound::None,
         workspace: WorkspaceKind::Copy,
+        setup: SetupUse::None,
         limits: RunLimits::default(),
         known_gaps: vec!["nothing is hidden".to_owned()],
     }

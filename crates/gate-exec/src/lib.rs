@@ -5,27 +5,35 @@
 //! alive; a weaker tier than was asked for is never used instead.
 #![warn(missing_docs)]
 
+mod attend;
 mod capture;
+mod cgroup;
+mod disk;
 pub mod init;
 pub mod limits;
 mod logs;
-mod record;
+mod nursery;
+mod probe;
 mod run;
 mod sandbox;
+mod setup;
 mod spawn;
 mod stop;
-mod supervise;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod tool;
+mod visible;
+mod wire;
 mod workspace;
 
 pub use logs::{LogPlace, RawLog, log_slice};
-pub use run::{ExecError, Ran, RawExecution, run_commands};
+pub use run::{ExecError, Ran, RawExecution, Run, run_commands};
 pub use sandbox::{
-    Ended, Job, PASSED_BY_DEFAULT, ProcessTier, Profile, Room, Sandbox, SandboxError, SandboxTier,
-    open,
+    Egress, Ended, Job, PASSED_BY_DEFAULT, Profile, Room, Sandbox, SandboxError, SandboxTier,
+    Surveyed, TierSettings, open_tier, survey,
 };
+pub use setup::SetupFailure;
 pub use workspace::{
-    EntryFault, PrepareError, PrepareSettings, Preparer, SourceError, SourceRef, SourceRole,
-    Sources, Workspace, copy_tree,
+    EntryFault, Layers, PrepareError, PrepareSettings, Preparer, SourceError, SourceRef,
+    SourceRole, Sources, Workspace, copy_tree,
 };

@@ -22,6 +22,8 @@ pub const MIRROR_PACKS_MAX: usize = 50;
 pub const TREE_CACHE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 /// See [`TREE_CACHE_BYTES_MAX`].
 pub const TREE_CACHE_ENTRIES_MAX: usize = 256;
+/// What setup commands left, kept for runs of the same tree: so many at most.
+pub const LAYERS_MAX: usize = 64;
 /// What each file, directory, and link of a kept tree counts for beside its bytes.
 pub const TREE_CACHE_ENTRY_OVERHEAD_BYTES: u64 = 4096;
 
@@ -52,3 +54,36 @@ const _: () = assert!(
     gate_core::limits::ARCHIVE_BYTES_MAX * EXPANSION_RATIO_MAX
         >= gate_core::limits::WORKSPACE_BYTES_MAX
 );
+
+/// Where the commands of a namespace find the gate's proxy, on 127.0.0.1.
+pub const PROXY_PORT: u16 = 3128;
+/// Where the commands of a namespace find their workspace: the same for every run, so that what is
+/// prepared in one holds in the next.
+pub const NAMESPACE_WORKSPACE: &str = "/gate/workspace";
+/// Where they find their home.
+pub const NAMESPACE_HOME: &str = "/gate/home";
+/// Where a container has the disk of its run: workspace, home, and temporary directory.
+pub const CONTAINER_DISK: &str = "/gate";
+/// Where it has what the gate lays in, read-only: the init, the line, the tree that the workspace begins as.
+pub const CONTAINER_INIT: &str = "/donegate/init";
+/// See [`CONTAINER_INIT`].
+pub const CONTAINER_LINE: &str = "/donegate/line";
+/// See [`CONTAINER_INIT`].
+pub const CONTAINER_BASE: &str = "/donegate/base";
+/// One question to a container engine.
+pub const ENGINE_CALL_SECONDS: u64 = 60;
+/// One image fetched by a container engine.
+pub const IMAGE_PULL_SECONDS: u64 = 900;
+/// What is told of what a container engine complains of.
+pub const ENGINE_MESSAGE_BYTES_MAX: usize = 1024;
+/// A container's `/tmp`, `/var/tmp`, and `/run`, each, beside the disk of its run.
+pub const CONTAINER_SIDE_DISK_BYTES: u64 = 256 * 1024 * 1024;
+/// A container's `/dev/shm`.
+pub const CONTAINER_SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;
+/// A sandbox must stand within this time.
+pub const SET_UP_SECONDS: u64 = 20;
+/// Where no cgroup counts memory, each process may reserve this much beyond what all together may use.
+///
+/// It bounds what is taken between two looks of an init. Less would refuse what is never used: stacks
+/// of threads, heaps of interpreters.
+pub const MEMORY_HEADROOM_BYTES: u64 = 1024 * 1024 * 1024;

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use gate_core::limits::OUTPUT_BYTES_MAX;
 use gate_core::{
-    Blame, Captured, CommandLine, Contract, Execution, Isolation, LogStream, Outcome, Reading,
-    Usage,
+    Blame, Captured, CommandLine, Contract, Execution, Isolation, LogStream, NetworkAccess,
+    Outcome, Reading, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::Capture;
 use crate::logs::{LogPlace, RawLog, log_slice};
 use crate::sandbox::{Ended, Job, Room, SandboxError, SandboxTier};
-use crate::workspace::Workspace;
+use crate::setup::{self, SetupFailure};
+use crate::workspace::{Layers, Workspace};
 
 /// One acceptance command, run once; what was read in its log is added by somebody else.
 #[derive(Debug, Clone)]
@@ -85,6 +86,12 @@ pub enum ExecError {
     /// The sandbox could not be set up or taken down.
     #[error("the sandbox of the run could not be had")]
     Open(#[source] SandboxError),
+    /// A command that prepares the environment failed.
+    #[error(transparent)]
+    SetUpFailed(Box<SetupFailure>),
+    /// What such commands left could not be kept.
+    #[error("what the setup left could not be kept")]
+    Layer(#[source] io::Error),
     /// The logs could not be written.
     #[error("the logs of check `{check}` could not be written")]
     Logs {
@@ -96,19 +103,21 @@ pub enum ExecError {
 }
 
 impl ExecError {
-    /// Always the gate's own fault: what a command does wrong is an outcome.
+    /// What an acceptance command does wrong is an outcome, and no error.
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
-            Self::Cancelled | Self::Sandbox { .. } | Self::Open(_) | Self::Logs { .. } => {
-                Blame::Gate
-            }
+            // The planner wrote them, and knew the tree that the reporter would start from.
+            Self::SetUpFailed(_) => Blame::Contract,
+            Self::Cancelled
+            | Self::Sandbox { .. }
+            | Self::Open(_)
+            | Self::Layer(_)
+            | Self::Logs { .. } => Blame::Gate,
         }
     }
-}
 
-impl ExecError {
-    fn open(error: SandboxError) -> Self {
+    pub(crate) fn open(error: SandboxError) -> Self {
         match error {
             SandboxError::Cancelled => Self::Cancelled,
             error @ SandboxError::Failed { .. } => Self::Open(error),
@@ -125,10 +134,25 @@ impl ExecError {
     }
 }
 
+/// What is to be run, on what, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// Whose commands.
+    pub contract: &'a Contract,
+    /// The tree that they see.
+    pub workspace: &'a Workspace,
+    /// How they are walled in.
+    pub tier: &'a dyn SandboxTier,
+    /// What setup commands have left in earlier runs.
+    pub layers: &'a Layers,
+    /// Where the logs go. It must exist.
+    pub logs_directory: &'a Path,
+}
+
 /// What the commands of a contract left.
 #[derive(Debug)]
 pub struct Ran {
-    /// One for each command, in the contract's order.
+    /// One for each acceptance command, in the contract's order.
     pub executions: Vec<RawExecution>,
     /// How they were walled in.
     pub isolation: Isolation,
@@ -136,42 +160,23 @@ pub struct Ran {
     pub root: PathBuf,
 }
 
-/// Runs the contract's commands one after the other; one that fails does not keep the next from running.
+/// Prepares the environment, then runs the acceptance commands one after the other; one that fails does not keep the next from running.
 ///
-/// The logs go to `logs_directory`, which must exist. When the run's time is used up, the rest is
+/// The time of the run begins with its first acceptance command. When it is used up, the rest is
 /// [`Outcome::NotRun`].
 ///
 /// # Errors
-/// When there is no evidence: cancelled, or a fault of the gate.
-pub async fn run_commands(
-    contract: &Contract,
-    workspace: &Workspace,
-    tier: &dyn SandboxTier,
-    logs_directory: &Path,
-    cancel: &CancellationToken,
-) -> Result<Ran, ExecError> {
-    let limits = contract.limits();
-    let environment = contract.environment();
+/// When there is no evidence: cancelled, a setup command that failed, or a fault of the gate.
+pub async fn run_commands(run: &Run<'_>, cancel: &CancellationToken) -> Result<Ran, ExecError> {
+    let limits = run.contract.limits();
+    let (mut sandbox, setup) = setup::sandbox(run, cancel).await?;
     let run_ends = Instant::now() + Duration::from_secs(limits.run_seconds.into());
-    let room = Room {
-        place: workspace.place(),
-        limits,
-        network: environment.checks_network,
-        variables: &environment.variables,
-        image: environment.image.as_deref(),
-    };
-    let mut sandbox = tier.open(&room, cancel).await.map_err(ExecError::open)?;
     let mut executions = Vec::new();
-    for (index, check) in contract.checks().iter().enumerate() {
+    for (index, check) in run.contract.checks().iter().enumerate() {
         let Some(command) = check.command() else { continue };
         let left = run_ends.saturating_duration_since(Instant::now());
-        let logs = LogPlace { directory: logs_directory.to_owned(), stem: format!("{index:03}") };
-        let job = Job {
-            command,
-            time_limit: left.min(Duration::from_secs(limits.command_seconds.into())),
-            output_bytes_max: limits.output_bytes,
-            logs,
-        };
+        let time_limit = left.min(Duration::from_secs(limits.command_seconds.into()));
+        let job = run.job(command, time_limit, format!("{index:03}"));
         let ended = if left.is_zero() {
             not_run(&job).map_err(|source| ExecError::Logs { check: check.id.clone(), source })?
         } else {
@@ -180,8 +185,44 @@ pub async fn run_commands(
         executions.push(signed(&check.id, command, ended));
     }
     let root = sandbox.root().to_owned();
+    let kernel_uid = sandbox.kernel_uid();
+    let isolation = Isolation { kernel_uid, setup, ..run.tier.isolation(limits) };
     sandbox.close().await.map_err(ExecError::open)?;
-    Ok(Ran { executions, isolation: tier.isolation(limits), root })
+    Ok(Ran { executions, isolation, root })
+}
+
+impl<'a> Run<'a> {
+    /// One command of it, with the contract's limits.
+    pub(crate) fn job(
+        &self,
+        command: &'a CommandLine,
+        time_limit: Duration,
+        stem: String,
+    ) -> Job<'a> {
+        let limits = self.contract.limits();
+        Job {
+            command,
+            time_limit,
+            output_bytes_max: limits.output_bytes,
+            limits,
+            logs: LogPlace { directory: self.logs_directory.to_owned(), stem },
+        }
+    }
+
+    /// A room for its commands, with nothing laid over the tree.
+    pub(crate) fn room(&self, network: NetworkAccess) -> Room<'a> {
+        let environment = self.contract.environment();
+        Room {
+            base: self.workspace.base(),
+            layer: None,
+            keep: None,
+            place: self.workspace.place(),
+            limits: self.contract.limits(),
+            network,
+            variables: &environment.variables,
+            image: environment.image.as_deref(),
+        }
+    }
 }
 
 fn signed(check: &str, command: &CommandLine, ended: Ended) -> RawExecution {

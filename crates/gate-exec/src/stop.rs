@@ -8,11 +8,15 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::Child;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+};
 
 use crate::limits::KILL_GRACE_MS;
 
@@ -78,10 +82,73 @@ impl Mark {
     }
 }
 
-fn own_start_ticks() -> String {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after = stat.rsplit(')').next().unwrap_or_default();
-    after.split_ascii_whitespace().nth(19).unwrap_or("0").to_owned()
+/// When this process was started: with its id, a name that no other process has.
+pub(crate) fn own_start_ticks() -> String {
+    start_ticks("self").unwrap_or_else(|| "0".to_owned())
+}
+
+/// When the process of that id was started; `None` where there is none.
+pub(crate) fn start_ticks(pid: &str) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let after = stat.rsplit(')').next()?;
+    after.split_ascii_whitespace().nth(19).map(str::to_owned)
+}
+
+/// An init, as the gate holds it: something that can be waited for and killed.
+pub(crate) trait Held: Send + std::fmt::Debug {
+    /// Whether something of it may be left.
+    fn is_alive(&mut self) -> bool;
+
+    /// Waits for its end, and tells whether it came in time.
+    fn wait_for(&mut self, time: Duration) -> bool;
+
+    /// Kills it if it still runs. A second time does nothing.
+    fn kill(&mut self) -> io::Result<()>;
+}
+
+/// A process that is watched and ended by its descriptor, which no other process can take.
+#[derive(Debug)]
+pub(crate) struct Process {
+    end: OwnedFd,
+    /// Where it is our own child: it is reaped by us.
+    child: Option<KillOnDrop>,
+}
+
+impl Process {
+    pub(crate) fn of(pid: i32, child: Option<KillOnDrop>) -> io::Result<Self> {
+        let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self { end: pidfd_open(pid, PidfdFlags::empty())?, child })
+    }
+}
+
+impl Held for Process {
+    fn is_alive(&mut self) -> bool {
+        !self.wait_for(Duration::ZERO)
+    }
+
+    fn wait_for(&mut self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        loop {
+            let mut watched = [PollFd::new(&self.end, PollFlags::IN)];
+            let left = deadline.saturating_duration_since(Instant::now());
+            match poll(&mut watched, Timespec::try_from(left).ok().as_ref()) {
+                Ok(0) if left.is_zero() => return false,
+                Ok(1..) => return true,
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn kill(&mut self) -> io::Result<()> {
+        // It fails only when it is gone already.
+        pidfd_send_signal(&self.end, Signal::KILL).ok();
+        self.wait_for(Duration::from_millis(KILL_GRACE_MS));
+        if let Some(child) = &mut self.child {
+            child.kill();
+        }
+        Ok(())
+    }
 }
 
 /// A child that does not outlive its guard, nor stays a zombie.

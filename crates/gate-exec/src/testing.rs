@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use gate_core::{Isolation, IsolationTier, LogStream, Outcome, RunLimits, Usage};
+use gate_core::{Isolation, IsolationTier, LogStream, NetworkAccess, Outcome, RunLimits, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::init;
@@ -120,6 +120,10 @@ impl SandboxTier for FakeSandbox {
         IsolationTier::Process
     }
 
+    fn keeps_layers(&self) -> bool {
+        false
+    }
+
     fn isolation(&self, limits: RunLimits) -> Isolation {
         Isolation { limits, ..gate_core::testing::isolation() }
     }
@@ -146,6 +150,14 @@ impl Sandbox for FakeRoom {
         &self.root
     }
 
+    fn kernel_uid(&self) -> u32 {
+        rustix::process::getuid().as_raw()
+    }
+
+    fn landlock_abi(&self) -> Option<u32> {
+        None
+    }
+
     async fn run(
         &mut self,
         job: &Job<'_>,
@@ -165,6 +177,13 @@ impl Sandbox for FakeRoom {
         let ended = ended_with(job, outcome, &next.printed);
         let ended = ended.map_err(|source| failed("writing the logs", source))?;
         Ok(Ended { usage: next.usage, stragglers_killed: next.stragglers_killed, ..ended })
+    }
+
+    async fn with_network(
+        self: Box<Self>,
+        _network: NetworkAccess,
+    ) -> Result<Box<dyn Sandbox>, SandboxError> {
+        Ok(self)
     }
 
     async fn close(self: Box<Self>) -> Result<(), SandboxError> {

@@ -224,6 +224,8 @@ async fn worker_context(
         path.unwrap_or_default(),
     );
     settings.allow_file_urls = config.worker.git_file_urls;
+    settings.tree_cache_bytes_max = config.workspace.cache_bytes;
+    settings.directory_roots.clone_from(&config.workspace.directory_roots);
     settings.git_timeout = config.worker.git_fetch;
     settings.git_config.clone_from(&config.worker.git_config);
     for name in [

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use gate_core::{Chain, Isolation, IsolationTier, RunLimits};
-use gate_exec::{PASSED_BY_DEFAULT, Profile, SandboxTier};
+use gate_core::{Isolation, IsolationTier, RunLimits};
+use gate_exec::{PASSED_BY_DEFAULT, Profile, TierSettings, open_tier};
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::Config;
+use crate::egress::{EgressLimits, EgressProxy};
 use crate::tiers::{NoTier, Tiers};
 
 /// One tier, tried on this machine.
@@ -17,50 +18,45 @@ pub struct Surveyed {
     /// What it means here, with the limits of a contract that sets none; or why it is not to be had.
     pub result: Result<Isolation, String>,
     /// What to install or switch on where it is not to be had.
-    pub advice: Option<String>,
+    pub advice: Option<&'static str>,
 }
 
 /// Tries every tier, the strongest first, whatever the configuration chooses.
 pub async fn survey(config: &Config) -> Vec<Surveyed> {
-    let mut tiers = Vec::new();
-    for tier in IsolationTier::ALL.into_iter().rev() {
-        let result = open(config, tier).await.map(|it| it.isolation(RunLimits::default()));
-        let advice = result.is_err().then(|| advice(tier).to_owned());
-        tiers.push(Surveyed { tier, result, advice });
+    let mut settings = settings(config);
+    if !settings.data_dir.is_dir() {
+        // Before the first start; nothing is made for a mere question.
+        settings.data_dir = std::env::temp_dir();
     }
-    tiers
+    let found = gate_exec::survey(&settings).await;
+    let told = found.into_iter().map(|it| Surveyed {
+        tier: it.tier,
+        result: it.result.map(|it| it.isolation(RunLimits::default())),
+        advice: it.advice,
+    });
+    told.collect()
 }
 
 /// The tiers of a worker, and a line of the log for each.
 pub(crate) async fn open_tiers(config: &Config) -> Result<Tiers, NoTier> {
-    let choice = config.sandbox.tier;
-    let tiers = Tiers::open(choice, SystemClock.now(), async |tier| open(config, tier).await);
-    let tiers = tiers.await?;
+    let (choice, settings) = (config.sandbox.tier, settings(config));
+    let open = async |tier| open_tier(tier, &settings).await;
+    let tiers = Tiers::open(choice, SystemClock.now(), open).await?;
     tiers.announce(choice);
     Ok(tiers)
 }
 
-async fn open(config: &Config, tier: IsolationTier) -> Result<Arc<dyn SandboxTier>, String> {
+fn settings(config: &Config) -> TierSettings {
     let more = config.worker.pass_variables.iter().map(String::as_str);
     let passed: Vec<&str> = PASSED_BY_DEFAULT.into_iter().chain(more).collect();
-    let profile = Profile::from_environment(config.worker.environment.clone(), &passed);
-    match gate_exec::open(tier, profile).await {
-        Ok(tier) => Ok(Arc::from(tier)),
-        Err(error) => Err(Chain(&error).to_string()),
-    }
-}
-
-const fn advice(tier: IsolationTier) -> &'static str {
-    match tier {
-        IsolationTier::Container => {
-            "install podman or docker, and let the gate's user start containers"
-        }
-        IsolationTier::Namespace => {
-            "install bubblewrap (bwrap), and run the gate as root or let its user make user namespaces"
-        }
-        IsolationTier::Landlock => {
-            "boot a kernel of 6.12 or newer that has Landlock among its security modules (lsm=landlock,…)"
-        }
-        IsolationTier::Process => "it needs nothing; this executable could not start itself",
+    let proxy = EgressProxy::new(config.sandbox.allowed_networks.clone(), EgressLimits::default());
+    TierSettings {
+        profile: Profile::from_environment(config.worker.environment.clone(), &passed),
+        read_only_paths: config.sandbox.read_only_paths.clone().unwrap_or_default(),
+        uid_base: config.sandbox.uid_base,
+        egress: Some(Arc::new(proxy)),
+        data_dir: config.data_dir.clone(),
+        container_engine: config.sandbox.container_engine.clone(),
+        engine_environment: config.worker.environment.clone().into_iter().collect(),
     }
 }

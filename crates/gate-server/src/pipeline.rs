@@ -8,12 +8,12 @@ use gate_api::{InvalidField, SubmitReport, body, contract_document};
 use gate_blob::BlobError;
 use gate_core::limits::RUN_ATTEMPTS_MAX;
 use gate_core::{
-    Blame, Chain, CompletionReport, Contract, Decision, Evidence, Execution, FindingKind,
+    Blame, Chain, CompletionReport, Contract, Decision, Evidence, Excerpt, Execution, FindingKind,
     Judgement, LogStream, Outcome, Round, Verdict, WorkspaceSource, conclude, feedback, judge,
     retry, without_evidence,
 };
 use gate_exec::{
-    ExecError, PrepareError, Ran, RawExecution, SandboxTier, SourceRef, SourceRole, Sources,
+    ExecError, PrepareError, Ran, RawExecution, Run, SandboxTier, SourceRef, SourceRole, Sources,
     Workspace, run_commands,
 };
 use gate_store::{LeasedRun, Origin, StoreError};
@@ -71,7 +71,11 @@ async fn conclude_without(
     if may_retry(&run, error) {
         return give_back(run, error, ctx).await;
     }
-    let judgement = without_evidence(error.kind(), error.blame(), error.told());
+    let mut judgement = without_evidence(error.kind(), error.blame(), error.told());
+    if let GatherError::Exec(ExecError::SetUpFailed(failure)) = error {
+        let (stream, offset) = (LogStream::Merged, failure.tail_offset);
+        judgement = judgement.showing(Excerpt { stream, offset, text: failure.tail.clone() });
+    }
     record(run, judgement, contract, None, ctx).await
 }
 
@@ -109,7 +113,14 @@ async fn gather(
         .tempdir_in(&ctx.scratch_dir)
         .map_err(GatherError::Scratch)?;
     let workspace = prepare(run, contract, source, ctx, (scratch.path(), cancel)).await?;
-    let ran = run_commands(contract, &workspace, tier, scratch.path(), cancel).await;
+    let order = Run {
+        contract,
+        workspace: &workspace,
+        tier,
+        layers: ctx.preparer.layers(),
+        logs_directory: scratch.path(),
+    };
+    let ran = run_commands(&order, cancel).await;
     let (tree, files) = (workspace.tree(), workspace.files().to_vec());
     let protected_changes = workspace.protected_changes().to_vec();
     let (changes, changes_left_out) = (workspace.changes().to_vec(), workspace.changes_left_out());
@@ -333,6 +344,9 @@ impl GatherError {
     fn kind(&self) -> FindingKind {
         if matches!(self, Self::Isolation(_)) {
             return FindingKind::IsolationUnavailable;
+        }
+        if matches!(self, Self::Exec(ExecError::SetUpFailed(_))) {
+            return FindingKind::SetupFailed;
         }
         match self.blame() {
             Blame::Reporter => FindingKind::SourceUnusable,

@@ -172,6 +172,10 @@ mod tests {
             Isolation { tier: self.0, loopback, limits, ..testing::isolation() }
         }
 
+        fn keeps_layers(&self) -> bool {
+            false
+        }
+
         async fn open(
             &self,
             _room: &Room<'_>,

@@ -1,6 +1,6 @@
 //! How the commands of a verdict were walled in: written with it, read back with it.
 
-use gate_core::{Isolation, IsolationTier, MemoryBound, RunId, RunLimits, WorkspaceKind};
+use gate_core::{Isolation, IsolationTier, MemoryBound, RunId, RunLimits, SetupUse, WorkspaceKind};
 
 use crate::runs::Lease;
 use crate::words::{big, count, long, small, text};
@@ -15,7 +15,7 @@ impl Store {
     ) -> Result<Option<Isolation>, StoreError> {
         let row = sqlx::query!(
             "select tier, kernel_uid, landlock_abi, loopback, memory_bound, workspace_kind,
-                    command_seconds, run_seconds, cpu_seconds, memory_mb, processes, open_files,
+                    setup, command_seconds, run_seconds, cpu_seconds, memory_mb, processes, open_files,
                     disk_mb, output_bytes, known_gaps
              from verdict_isolation where project_id = $1 and run_id = $2",
             project_id,
@@ -39,6 +39,7 @@ impl Store {
                 &row.workspace_kind,
                 WorkspaceKind::from_word,
             )?,
+            setup: known("verdict_isolation.setup", &row.setup, SetupUse::from_word)?,
             limits: RunLimits {
                 command_seconds: count(row.command_seconds),
                 run_seconds: count(row.run_seconds),
@@ -64,9 +65,9 @@ pub(crate) async fn insert(
     let known_gaps: Vec<String> = isolation.known_gaps.iter().map(|it| text(it)).collect();
     sqlx::query!(
         "insert into verdict_isolation (project_id, run_id, tier, kernel_uid, landlock_abi,
-             loopback, memory_bound, workspace_kind, command_seconds, run_seconds, cpu_seconds,
+             loopback, memory_bound, workspace_kind, setup, command_seconds, run_seconds, cpu_seconds,
              memory_mb, processes, open_files, disk_mb, output_bytes, known_gaps)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
         lease.project_id,
         lease.run.as_uuid(),
         isolation.tier.as_str(),
@@ -75,6 +76,7 @@ pub(crate) async fn insert(
         isolation.loopback,
         isolation.memory_bound.as_str(),
         isolation.workspace.as_str(),
+        isolation.setup.as_str(),
         small(limits.command_seconds),
         small(limits.run_seconds),
         small(limits.cpu_seconds),

@@ -43,7 +43,7 @@ struct TierFound {
     tier: IsolationTierWord,
     detail: Option<IsolationBody>,
     reason: Option<String>,
-    advice: Option<String>,
+    advice: Option<&'static str>,
 }
 
 /// A program: where it is, or why that matters.
@@ -200,10 +200,11 @@ mod tests {
             loopback: false,
             memory_bound: MemoryBound::CgroupV2,
             workspace: WorkspaceKind::Overlay,
+            setup: gate_core::SetupUse::None,
             limits: RunLimits::default(),
             known_gaps: vec!["sockets with a path".to_owned()],
         };
-        let advice = result.is_err().then(|| "install it".to_owned());
+        let advice = result.is_err().then_some("install it");
         let result = result.map(|()| isolation).map_err(ToOwned::to_owned);
         Surveyed { tier, result, advice }.into()
     }

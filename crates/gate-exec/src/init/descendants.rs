@@ -1,4 +1,4 @@
-//! Finds and ends every process below this one.
+//! Finds and ends every process below this one, where no kernel knows which they are.
 //!
 //! Orphans are ours, because an init is a subreaper: the walk from here downwards misses nobody.
 //! A process that forks faster than it is found is stopped first and killed when nothing new
@@ -7,38 +7,23 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// Ends them all, and tells how many had to be killed.
-///
-/// # Errors
-/// When some are still there at `deadline`, or `/proc` cannot be read.
-pub(super) fn end_all(deadline: Instant) -> io::Result<u32> {
-    let mut killed = HashSet::new();
-    loop {
-        if !reap()? {
-            return Ok(u32::try_from(killed.len()).unwrap_or(u32::MAX));
-        }
-        if Instant::now() > deadline {
-            return Err(io::Error::other("processes of the command survive SIGKILL"));
-        }
-        for pid in stop_all(deadline)? {
-            signal(pid, Signal::KILL);
-            killed.insert(pid);
-        }
-        if reap()? {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+/// Stops them all until nothing new appears, then kills them. Whether they are gone is seen when they are reaped.
+pub(super) fn stop_and_kill(deadline: Instant) -> io::Result<()> {
+    for pid in stop_all(deadline)? {
+        signal(pid, Signal::KILL);
     }
+    Ok(())
 }
 
 /// Stops everything that runs until nothing new appears; those are then at rest.
 fn stop_all(deadline: Instant) -> io::Result<HashSet<Pid>> {
     let mut stopped = HashSet::new();
     loop {
-        let mut found = living()?;
+        let mut found: Vec<Pid> = living()?.into_iter().filter_map(Pid::from_raw).collect();
         found.retain(|pid| !stopped.contains(pid));
         if found.is_empty() || Instant::now() > deadline {
             return Ok(stopped);
@@ -55,20 +40,8 @@ fn signal(pid: Pid, signal: Signal) {
     kill_process(pid, signal).ok();
 }
 
-/// Reaps what has ended, and tells whether children are left.
-fn reap() -> io::Result<bool> {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
-            Ok(None) => return Ok(true),
-            Err(rustix::io::Errno::CHILD) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 /// Everything below this process that is not a zombie.
-fn living() -> io::Result<Vec<Pid>> {
+pub(super) fn living() -> io::Result<Vec<i32>> {
     let mut found = match below_by_children_files() {
         Ok(found) => found,
         // The kernel was built without these files.
@@ -76,7 +49,7 @@ fn living() -> io::Result<Vec<Pid>> {
         Err(error) => return Err(error),
     };
     found.retain(|pid| stat(*pid).is_some_and(|it| it.state != 'Z' && it.state != 'X'));
-    Ok(found)
+    Ok(found.into_iter().map(|it| it.as_raw_nonzero().get()).collect())
 }
 
 fn below_by_children_files() -> io::Result<Vec<Pid>> {

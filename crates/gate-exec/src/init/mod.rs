@@ -1,183 +1,160 @@
-//! The hidden subcommand `sandbox-init`: a small process between the gate and one command.
+//! The hidden subcommand `sandbox-init`: a small process between the gate and the commands of one run.
 //!
-//! It starts the command, and when the command ends, or the gate says so, or the gate dies, it ends
-//! everything that the command started and only then says how it went. Its standard input is a
-//! socket to the gate: end of file there means *end it*, which is also what the kernel says when
-//! the gate is killed. What the command printed does not pass through here.
-//!
-//! Whether an outcome is good or bad is nothing that this module knows.
+//! It puts up the walls of its tier, then starts one command after the other as the gate says. When
+//! a command ends, or the gate says so, or the gate dies, it ends everything that the command
+//! started and only then says how it went. It has one thread, so that it may fork. What a command
+//! prints does not pass through here; whether an outcome is good or bad is nothing it knows.
 
+mod calls;
+mod command;
+mod container;
 mod descendants;
+mod engine_counts;
+mod fence;
+mod first;
+mod kill;
+mod measure;
+mod mounts;
+mod namespace;
+mod nursery;
+mod root;
+mod serve;
 mod sys;
 
 use std::ffi::OsString;
-use std::io::ErrorKind::{NotADirectory, NotFound};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus, pidfd_open, wait};
+use rustix::process::getpid;
 
-use crate::limits::{KILL_GRACE_MS, TEXT_BUSY_RETRY_MS};
-use crate::record::{HowItEnded, Record};
-use crate::spawn;
+use crate::probe;
+use crate::wire::{self, Hello, Ready, Refusal, SetUp, Walls};
+use fence::Fence;
+use kill::Domain;
+use serve::Service;
 
 /// The word by which an executable is asked to be an init.
 pub(crate) const SUBCOMMAND: &str = "sandbox-init";
+/// The word behind it by which it is asked to be a nursery.
+pub(crate) const NURSERY: &str = "nursery";
 
-/// Becomes the init if the arguments ask for it, and then never returns.
+/// Becomes what the gate asks this executable to be, if it does, and then never returns.
+///
+/// As the first process of a container it stays that, and returns in a child.
 ///
 /// Call it first in `main`, before any thread is started.
 #[expect(clippy::exit, reason = "an init has nothing to unwind, and must not return into `main`")]
 pub fn take_over_if_asked() {
     let mut args = std::env::args_os().skip(1);
-    if args.next().is_none_or(|it| it != SUBCOMMAND) {
-        return;
-    }
-    std::process::exit(if answer(args.collect()).is_ok() { 0 } else { 70 });
-}
-
-/// What the gate wants to be run.
-struct Order {
-    /// The largest file that may be written, where there is a limit.
-    file_bytes_max: Option<u64>,
-    words: Vec<OsString>,
-}
-
-impl Order {
-    fn parse(mut args: Vec<OsString>) -> io::Result<Self> {
-        let refused = || io::Error::other("sandbox-init is started by the gate only");
-        if args.len() < 2 {
-            return Err(refused());
+    match args.next() {
+        Some(word) if word == SUBCOMMAND => {
+            std::process::exit(if attend(args).is_ok() { 0 } else { 70 });
         }
-        let words = args.split_off(1);
-        let bytes: u64 = args[0].to_str().and_then(|it| it.parse().ok()).ok_or_else(refused)?;
-        Ok(Self { file_bytes_max: (bytes > 0).then_some(bytes), words })
+        Some(word) if word == probe::SUBCOMMAND => {
+            std::process::exit(if probe::answer(args).is_ok() { 0 } else { 70 });
+        }
+        // Where it fails there is no second process at all, which `main` will tell better.
+        Some(_) | None => first::stand_in_if_first().unwrap_or_default(),
     }
 }
 
-fn answer(args: Vec<OsString>) -> io::Result<()> {
-    let mut gate = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let record = match Order::parse(args).and_then(|it| sys::set_up(it.file_bytes_max).map(|()| it))
-    {
-        Ok(order) => attend(&order, &mut gate),
-        Err(error) => Record::failed("set-up", &error),
-    };
-    gate.write_all(record.to_line().as_bytes())
-}
-
-/// Starts the command, waits for an end, and leaves nothing alive.
-fn attend(order: &Order, gate: &mut UnixStream) -> Record {
-    let program = match find_program(&order.words[0]) {
-        Ok(Some(program)) => program,
-        Ok(None) => return Record::plain(HowItEnded::NotFound),
-        Err(error) => return Record::not_executable(&error),
-    };
-    let command = match start(&program, &order.words) {
-        Ok(command) => command,
-        Err(error) => return Record::not_executable(&error),
-    };
-    let how = match await_end(command.pid, &command.end, gate) {
-        Ok(how) => how,
-        Err(error) => return Record::failed("wait", &error),
-    };
-    // A command that was cut off still lives, and is not its own straggler.
-    let cut_off = how == HowItEnded::CutOff;
-    match descendants::end_all(Instant::now() + Duration::from_millis(KILL_GRACE_MS / 2)) {
-        Ok(killed) => Record::ended(how, sys::children_usage(), killed, cut_off),
-        Err(error) => Record::failed("kill", &error),
-    }
-}
-
-struct Started {
-    pid: Pid,
-    end: OwnedFd,
-}
-
-fn start(program: &Path, words: &[OsString]) -> io::Result<Started> {
-    let give_up = Instant::now() + Duration::from_millis(TEXT_BUSY_RETRY_MS);
-    let child = loop {
-        match spawn::acceptance_command(program, words).spawn() {
-            // Some other process was forked while the program was being written.
-            Err(error)
-                if error.raw_os_error() == Some(libc::ETXTBSY) && Instant::now() < give_up =>
-            {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            other => break other?,
-        }
-    };
-    let pid = Pid::from_child(&child);
-    Ok(Started { pid, end: pidfd_open(pid, PidfdFlags::empty())? })
-}
-
-/// Looks the program up as `execvp` does, but never in a relative directory of `PATH`.
-fn find_program(word: &OsString) -> io::Result<Option<PathBuf>> {
-    let path = PathBuf::from(word);
-    if word.as_encoded_bytes().contains(&b'/') {
-        return match path.metadata() {
-            Ok(_) => Ok(Some(path)),
-            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => Ok(None),
-            Err(error) => Err(error),
-        };
-    }
-    let mut refused = None;
-    for directory in std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()) {
-        if !directory.is_absolute() {
-            continue;
-        }
-        let candidate = directory.join(&path);
-        match candidate.metadata() {
-            Ok(metadata) if metadata.is_file() && sys::may_execute(&candidate) => {
-                return Ok(Some(candidate));
-            }
-            Ok(metadata) if metadata.is_file() => {
-                refused = Some(io::Error::from_raw_os_error(libc::EACCES));
-            }
-            Ok(_) | Err(_) => {}
+fn attend(mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
+    match args.next() {
+        None => greet_and_attend(&leave_the_gate()?),
+        Some(word) if word == NURSERY => nursery::serve(&leave_the_gate()?),
+        // In a container the line is a socket with a name, and the engine has made a session.
+        Some(socket) => {
+            let line = container::line(Path::new(&socket))?;
+            sys::keep_descriptors_private()?;
+            attend_at(&line)
         }
     }
-    refused.map_or(Ok(None), Err)
 }
 
-/// Waits for the command's end or for the gate's word, and reaps orphans meanwhile.
-fn await_end(command: Pid, end: &OwnedFd, gate: &mut UnixStream) -> io::Result<HowItEnded> {
-    let now_and_then = Timespec { tv_sec: 1, tv_nsec: 0 };
-    loop {
-        let mut watched = [
-            PollFd::new(end, PollFlags::IN),
-            PollFd::from_borrowed_fd(gate.as_fd(), PollFlags::IN),
-        ];
-        match poll(&mut watched, Some(&now_and_then)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+/// The line that the gate has given as standard input, which becomes the null device.
+fn leave_the_gate() -> io::Result<UnixStream> {
+    let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    sys::leave_the_gate()?;
+    Ok(line)
+}
+
+/// Says which process it is, for the gate to watch.
+fn greet_and_attend(line: &UnixStream) -> io::Result<()> {
+    wire::send(line, &Hello { pid: getpid().as_raw_nonzero().get() }, &[])?;
+    attend_at(line)
+}
+
+/// One run, from its set-up to its end.
+fn attend_at(line: &UnixStream) -> io::Result<()> {
+    let Some((mut set_up, _)) = wire::receive::<SetUp>(line)? else { return Ok(()) };
+    if matches!(set_up.walls, Walls::Container(_)) {
+        container::complete(&mut set_up);
+    }
+    let domain = match put_up(&set_up) {
+        // Only the first process of the new namespace returns here with walls; its parent waits.
+        Ok(Stands::Here(domain)) => domain,
+        Ok(Stands::InChild(first)) => return namespace::wait_for(first),
+        Err(refusal) => return wire::send(line, &Err::<Ready, _>(refusal), &[]),
+    };
+    serve_behind(line, &set_up, domain)
+}
+
+/// Who serves.
+enum Stands {
+    Here(Domain),
+    InChild(rustix::process::Pid),
+}
+
+/// Everything up to the first command.
+fn put_up(set_up: &SetUp) -> Result<Stands, Refusal> {
+    match &set_up.walls {
+        Walls::None => Ok(Stands::Here(Domain::descendants()?)),
+        Walls::Landlock(_) => Ok(Stands::Here(Domain::scoped()?)),
+        Walls::Container(_) => {
+            let domain = Domain::namespace()?;
+            container::lay_out(set_up)?;
+            Ok(Stands::Here(domain))
         }
-        let gate_spoke = !watched[1].revents().is_empty();
-        while let Some((pid, status)) = wait_any()? {
-            if pid == command {
-                return how_it_ended(status);
+        Walls::Namespace(walls) => {
+            // While `/proc` still shows the processes that this one forks.
+            let owner = set_up.uid.map(mounts::namespace_of).transpose();
+            let owner = owner.map_err(Refusal::at("making a user for the workspace"))?;
+            match namespace::enter()? {
+                namespace::Side::Outer(first) => Ok(Stands::InChild(first)),
+                namespace::Side::First => {
+                    // A refusal from here on is told by the first process itself.
+                    root::build(walls, set_up, owner.as_ref())?;
+                    Ok(Stands::Here(Domain::namespace()?))
+                }
             }
         }
-        // The gate never writes: whatever comes is the end of the file, or an error.
-        if gate_spoke && !matches!(gate.read(&mut [0; 64]), Ok(1..)) {
-            return Ok(HowItEnded::CutOff);
+    }
+}
+
+fn serve_behind(line: &UnixStream, set_up: &SetUp, domain: Domain) -> io::Result<()> {
+    let made = Fence::compile(set_up)
+        .and_then(|fence| Service::new(line, set_up, fence, domain))
+        .and_then(|service| namespace::proxy_listener(set_up).map(|listener| (service, listener)));
+    match made {
+        Ok((service, listener)) => {
+            let passed: Vec<_> = listener.iter().map(|it| it.as_fd()).collect();
+            wire::send(line, &Ok::<_, Refusal>(service.ready()), &passed)?;
+            drop(listener);
+            service.serve()
         }
+        Err(refusal) => wire::send(line, &Err::<Ready, _>(refusal), &[]),
     }
 }
 
-fn wait_any() -> io::Result<Option<(Pid, WaitStatus)>> {
-    match wait(WaitOptions::NOHANG) {
-        Ok(reaped) => Ok(reaped),
-        Err(rustix::io::Errno::CHILD) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn how_it_ended(status: WaitStatus) -> io::Result<HowItEnded> {
-    let exited = status.exit_status().map(HowItEnded::Exited);
-    let ended = exited.or_else(|| status.terminating_signal().map(HowItEnded::Signal));
-    ended.ok_or_else(|| io::Error::other("the command neither exited nor was killed"))
+/// Ends this process at once: what its parent has open is not its own to close.
+#[expect(
+    clippy::exit,
+    reason = "a fork has nothing to unwind, and must not return into its parent's loop"
+)]
+fn leave(result: &io::Result<()>) -> ! {
+    std::process::exit(if result.is_ok() { 0 } else { 70 })
 }

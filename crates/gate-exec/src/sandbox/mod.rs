@@ -4,11 +4,19 @@
 //! [`Ended`]; an error means that nothing is known. A weaker tier is never used instead of the one
 //! that was asked for.
 
-mod process;
+mod container;
+mod local;
+mod outcome;
 mod profile;
+mod room;
+mod self_test;
+mod survey;
+mod uids;
+mod way_out;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,14 +29,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::logs::{LogPlace, RawLog};
 
-pub use process::ProcessTier;
 pub use profile::{PASSED_BY_DEFAULT, Profile};
+pub use survey::{Surveyed, TierSettings, open_tier, survey};
+
+/// Lets commands out to the network, as far as they may go.
+pub trait Egress: Send + Sync + std::fmt::Debug {
+    /// Answers on this listener until the guard is dropped, and then cuts what goes through it.
+    ///
+    /// # Errors
+    /// When the listener cannot be used.
+    fn serve(&self, listener: TcpListener) -> io::Result<Box<dyn Send>>;
+}
 
 /// A tier that this machine has.
 #[async_trait]
 pub trait SandboxTier: Send + Sync + std::fmt::Debug {
     /// Which one.
     fn tier(&self) -> IsolationTier;
+
+    /// Whether what is written in one sandbox can be laid under another.
+    fn keeps_layers(&self) -> bool;
 
     /// What holds for the commands of a run with these limits.
     fn isolation(&self, limits: RunLimits) -> Isolation;
@@ -50,6 +70,12 @@ pub trait Sandbox: Send + std::fmt::Debug {
     /// The workspace, as the commands see it.
     fn root(&self) -> &Path;
 
+    /// The user that the kernel sees behind the commands.
+    fn kernel_uid(&self) -> u32;
+
+    /// The version of Landlock that fences them.
+    fn landlock_abi(&self) -> Option<u32>;
+
     /// Runs the command to its end, and ends whatever it left behind.
     ///
     /// # Errors
@@ -59,6 +85,15 @@ pub trait Sandbox: Send + std::fmt::Debug {
         job: &Job<'_>,
         cancel: &CancellationToken,
     ) -> Result<Ended, SandboxError>;
+
+    /// The same place, as the commands until now have left it, with another network.
+    ///
+    /// # Errors
+    /// When it cannot be set up.
+    async fn with_network(
+        self: Box<Self>,
+        network: NetworkAccess,
+    ) -> Result<Box<dyn Sandbox>, SandboxError>;
 
     /// Takes the sandbox down, and returns when nothing of it is left.
     ///
@@ -70,7 +105,13 @@ pub trait Sandbox: Send + std::fmt::Debug {
 /// What the commands of one run share.
 #[derive(Debug, Clone, Copy)]
 pub struct Room<'a> {
-    /// A directory of this run alone.
+    /// What the workspace begins as: has `workspace` and `home`, and is never written.
+    pub base: &'a Path,
+    /// What was kept of an earlier sandbox with the same base, laid over it.
+    pub layer: Option<&'a Path>,
+    /// An empty directory, where what is written is kept as such a layer.
+    pub keep: Option<&'a Path>,
+    /// An empty directory of this run alone.
     pub place: &'a Path,
     /// What they may use up.
     pub limits: RunLimits,
@@ -91,6 +132,8 @@ pub struct Job<'a> {
     pub time_limit: Duration,
     /// What it may print on both streams together.
     pub output_bytes_max: u64,
+    /// The limits of its sandbox, by which an end is told.
+    pub limits: RunLimits,
     /// Where its logs go.
     pub logs: LogPlace,
 }
@@ -140,23 +183,6 @@ impl SandboxError {
     pub const fn blame(&self) -> Blame {
         match self {
             Self::Cancelled | Self::Failed { .. } => Blame::Gate,
-        }
-    }
-}
-
-/// Opens a tier, and proves that it can start something.
-///
-/// # Errors
-/// When this machine cannot do it.
-pub async fn open(
-    tier: IsolationTier,
-    profile: Profile,
-) -> Result<Box<dyn SandboxTier>, SandboxError> {
-    match tier {
-        IsolationTier::Process => Ok(Box::new(ProcessTier::open(profile).await?)),
-        IsolationTier::Landlock | IsolationTier::Namespace | IsolationTier::Container => {
-            let source = io::Error::other("this machine does not have it");
-            Err(SandboxError::Failed { tier, stage: "opening the tier", source })
         }
     }
 }

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Room;
-
 /// Where toolchains are that were installed for one user, and what else a build needs from its host.
 ///
 /// Only tools that are read: `CARGO_HOME`, for one, is written by every build, so that one run could
@@ -76,16 +74,26 @@ impl Profile {
         profile
     }
 
+    /// Where the programs are that are looked up, and what they read: to be seen in every sandbox.
+    pub(super) fn places(&self) -> Vec<PathBuf> {
+        let passed = self.passed.values().map(PathBuf::from);
+        let all = std::env::split_paths(&self.path).chain(passed);
+        all.filter(|it| it.is_absolute() && it.exists()).collect()
+    }
+
     /// The whole environment of one command. What the gate sets wins over the contract, and the contract over the host.
-    pub(super) fn variables(&self, room: &Room<'_>) -> Vec<(OsString, OsString)> {
+    pub(super) fn variables(
+        &self,
+        of_contract: &BTreeMap<String, String>,
+        own: &[(&str, OsString)],
+    ) -> Vec<(OsString, OsString)> {
         let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
         let fixed = [("LANG", "C.UTF-8"), ("TERM", "dumb"), ("CI", "true")];
         all.extend(fixed.map(|(name, value)| (name.into(), value.into())));
         all.extend(self.passed.clone());
-        all.extend(room.variables.iter().map(|(name, value)| (name.into(), value.into())));
+        all.extend(of_contract.iter().map(|(name, value)| (name.into(), value.into())));
         all.insert("PATH".into(), self.path.clone());
-        all.insert("HOME".into(), room.place.join("home").into());
-        all.insert("TMPDIR".into(), room.place.join("tmp").into());
+        all.extend(own.iter().map(|(name, value)| ((*name).into(), value.clone())));
         all.into_iter().collect()
     }
 }

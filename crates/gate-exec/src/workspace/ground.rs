@@ -18,7 +18,7 @@ const LOCK_SUFFIX: &str = "lock";
 
 /// This process's own directory. Dropping it removes it.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(crate) struct Ground {
     directory: PathBuf,
     lock_path: PathBuf,
     /// Held, never read.
@@ -28,7 +28,7 @@ pub(super) struct Ground {
 
 /// A directory on the ground. Dropping it removes it in the background, whatever is in it.
 #[derive(Debug)]
-pub(super) struct Plot {
+pub(crate) struct Plot {
     /// `None` once it is gone.
     path: Option<PathBuf>,
     /// The ground outlives what lies on it.
@@ -37,7 +37,7 @@ pub(super) struct Plot {
 
 impl Ground {
     /// Takes a new directory under `shared`, and removes what belongs to nobody.
-    pub(super) fn take(shared: &Path) -> io::Result<Self> {
+    pub(crate) fn take(shared: &Path) -> io::Result<Self> {
         make_private(shared)?;
         sweep(shared)?;
         let mut attempt = 0_u64;
@@ -56,7 +56,7 @@ impl Ground {
     }
 
     /// A new, empty directory.
-    pub(super) fn plot(self: &Arc<Self>) -> io::Result<Plot> {
+    pub(crate) fn plot(self: &Arc<Self>) -> io::Result<Plot> {
         let count = self.made.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(count.to_string());
         make_private(&path)?;
@@ -74,7 +74,7 @@ impl Drop for Ground {
 }
 
 impl Plot {
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(&self.ground.directory)
     }
 

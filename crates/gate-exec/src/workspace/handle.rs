@@ -7,8 +7,7 @@ use std::sync::Arc;
 use gate_core::{FileFact, ProtectedChange, Sha256Digest, TreeChange, TreePath};
 
 use super::cache::Lease;
-use super::copy::copy_tree;
-use super::ground::{Ground, Plot, make_private};
+use super::ground::{Ground, Plot};
 use super::overlay::Overlay;
 
 /// The judged tree, and a place for what its run writes.
@@ -20,15 +19,6 @@ pub struct Workspace {
     overlay: Overlay,
     files: Vec<(TreePath, FileFact)>,
     place: Plot,
-    copied: Copied,
-}
-
-/// Where a sandbox without overlays works.
-#[derive(Debug)]
-struct Copied {
-    root: PathBuf,
-    home: PathBuf,
-    temporary: PathBuf,
 }
 
 impl Workspace {
@@ -39,9 +29,8 @@ impl Workspace {
         watched: &[TreePath],
     ) -> io::Result<Self> {
         let place = ground.plot()?;
-        let copied = materialise(judged.site().directory(), place.path())?;
         let files = watched.iter().map(|it| (it.clone(), judged.fact(it))).collect();
-        Ok(Self { judged, overlay, files, place, copied })
+        Ok(Self { judged, overlay, files, place })
     }
 
     /// The directory that holds the judged tree as `workspace` and an empty `home`.
@@ -52,28 +41,16 @@ impl Workspace {
         self.judged.site().directory()
     }
 
+    /// The judged tree itself. Nobody ever writes to it.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.base().join("workspace")
+    }
+
     /// A private directory of this run.
     #[must_use]
     pub fn place(&self) -> &Path {
         self.place.path()
-    }
-
-    /// Where the run's own copy of the tree is.
-    #[must_use]
-    pub fn root(&self) -> &Path {
-        &self.copied.root
-    }
-
-    /// An empty home for the run.
-    #[must_use]
-    pub fn home(&self) -> &Path {
-        &self.copied.home
-    }
-
-    /// An empty directory for temporary files.
-    #[must_use]
-    pub fn temporary(&self) -> &Path {
-        &self.copied.temporary
     }
 
     /// The digest of the judged tree, protected files laid over, as it was before any command.
@@ -120,13 +97,4 @@ impl Workspace {
         let removed = tokio::task::spawn_blocking(move || place.remove()).await;
         removed.map_err(io::Error::other)?
     }
-}
-
-/// Copies the tree into the run's place, for sandboxes that have no overlay.
-fn materialise(base: &Path, place: &Path) -> io::Result<Copied> {
-    let [root, home, temporary] = ["tree", "home", "tmp"].map(|it| place.join(it));
-    copy_tree(&base.join("workspace"), &root, None)?;
-    make_private(&home)?;
-    make_private(&temporary)?;
-    Ok(Copied { root, home, temporary })
 }

@@ -16,6 +16,7 @@ mod ground;
 mod handle;
 mod inline;
 mod key;
+mod layers;
 mod overlay;
 mod patch;
 mod place;
@@ -37,12 +38,16 @@ use gate_core::{PathPattern, TreePath, WorkspaceSource};
 use tokio_util::sync::CancellationToken;
 
 pub use copy::copy_tree;
+pub(crate) use ground::{Ground, Plot};
+pub(crate) use remove::remove_tree;
+
 pub use error::{EntryFault, PrepareError, SourceError, SourceRole};
 pub use handle::Workspace;
+pub use layers::Layers;
+pub(crate) use layers::{Layer, LayerSite};
 
 use cache::{Bounds, Lease, TreeCache};
 use git::Mirrors;
-use ground::Ground;
 use key::Key;
 use overlay::{Overlay, Protected, Trees, lay_over};
 use protect::Globs;
@@ -124,6 +129,7 @@ pub struct Sources<'a> {
 pub struct Preparer {
     sources: Arc<Makers>,
     trees: Trees,
+    layers: Layers,
 }
 
 impl Preparer {
@@ -143,8 +149,15 @@ impl Preparer {
         let trees = Trees { ground: Arc::new(ground), cache };
         let (ground, directory_roots) =
             (Arc::clone(&trees.ground), settings.directory_roots.clone());
+        let layers = Layers::new(Arc::clone(&trees.ground), settings.tree_cache_bytes_max);
         let sources = Makers { mirrors, ground, directory_roots };
-        Ok(Self { sources: Arc::new(sources), trees })
+        Ok(Self { sources: Arc::new(sources), trees, layers })
+    }
+
+    /// What setup commands have left in earlier runs.
+    #[must_use]
+    pub fn layers(&self) -> &Layers {
+        &self.layers
     }
 
     /// Fetches the reported tree and lays the baseline's protected files over it.

@@ -510,5 +510,5 @@ async fn an_inline_file_that_is_there_twice_is_refused() {
     let none = WorkspaceSource::Files(Vec::new());
     let gate = Gate::new();
     assert_eq!(fs::read_dir(gate.prepare(&none).await.unwrap().root()).unwrap().count(), 0);
-    assert_eq!(crate::fixture::sandbox().await.tier(), IsolationTier::Process);
+    assert_eq!(crate::fixture::tier().await.tier(), IsolationTier::Process);
 }

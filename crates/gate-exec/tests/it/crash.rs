@@ -34,6 +34,7 @@ async fn victim() {
         command: &words,
         time_limit: Duration::from_secs(600),
         output_bytes_max: 1024,
+        limits: gate_core::RunLimits::default(),
         logs: gate_exec::LogPlace { directory: home.clone(), stem: "0".into() },
     };
     let variables = std::collections::BTreeMap::new();

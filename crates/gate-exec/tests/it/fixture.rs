@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gate_core::testing::{command, command_check, parts};
@@ -13,9 +14,9 @@ use gate_core::{
     RunLimits, Sha256Digest, TreePath, WorkspaceSource,
 };
 use gate_exec::{
-    Ended, Job, LogPlace, PASSED_BY_DEFAULT, PrepareError, PrepareSettings, Preparer, Profile,
-    RawExecution, Room, SandboxError, SandboxTier, SourceRef, Sources, Workspace, open,
-    run_commands,
+    Ended, ExecError, Job, LogPlace, PASSED_BY_DEFAULT, PrepareError, PrepareSettings, Preparer,
+    Profile, Ran, RawExecution, Room, Run, SandboxError, SandboxTier, SourceRef, Sources, Surveyed,
+    TierSettings, Workspace, run_commands, survey,
 };
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -126,6 +127,7 @@ impl Gate {
             command,
             time_limit,
             output_bytes_max,
+            limits: RunLimits::default(),
             logs: LogPlace { directory: self.logs(), stem: "0".to_owned() },
         };
         let ended = sandbox.run(&job, cancel).await;
@@ -148,10 +150,21 @@ impl Gate {
         contract: &Contract,
         workspace: &Workspace,
     ) -> Vec<RawExecution> {
+        let tier = tier().await;
         let cancel = CancellationToken::new();
-        let (tier, logs) = (tier().await, self.logs());
-        let ran = run_commands(contract, workspace, tier.as_ref(), &logs, &cancel).await;
+        let ran = self.run_with((contract, workspace), tier.as_ref(), &cancel).await;
         ran.unwrap().executions
+    }
+
+    pub(crate) async fn run_with(
+        &self,
+        (contract, workspace): (&Contract, &Workspace),
+        tier: &dyn SandboxTier,
+        cancel: &CancellationToken,
+    ) -> Result<Ran, ExecError> {
+        let layers = self.preparer.layers();
+        let run = Run { contract, workspace, tier, layers, logs_directory: &self.logs() };
+        run_commands(&run, cancel).await
     }
 }
 
@@ -168,6 +181,9 @@ pub(crate) fn room<'a>(
     variables: &'a BTreeMap<String, String>,
 ) -> Room<'a> {
     Room {
+        base: workspace.base(),
+        layer: None,
+        keep: None,
         place: workspace.place(),
         limits: RunLimits::default(),
         network: NetworkAccess::None,
@@ -176,12 +192,74 @@ pub(crate) fn room<'a>(
     }
 }
 
-pub(crate) async fn tier() -> Box<dyn SandboxTier> {
-    open(IsolationTier::Process, profile()).await.unwrap()
+/// The weakest tier, which every machine has.
+pub(crate) async fn tier() -> Arc<dyn SandboxTier> {
+    static PROCESS: tokio::sync::OnceCell<Arc<dyn SandboxTier>> =
+        tokio::sync::OnceCell::const_new();
+    let find = async || {
+        let all = surveyed().await;
+        let process = all.into_iter().find(|it| it.tier == IsolationTier::Process);
+        process.unwrap().result.unwrap()
+    };
+    Arc::clone(PROCESS.get_or_init(find).await)
+}
+
+pub(crate) fn settings() -> TierSettings {
+    TierSettings {
+        profile: profile(),
+        read_only_paths: Vec::new(),
+        uid_base: 61_000,
+        egress: None,
+        data_dir: std::env::temp_dir(),
+        container_engine: std::env::var_os("DONEGATE_TEST_CONTAINER_ENGINE").map(PathBuf::from),
+        engine_environment: std::env::vars_os().collect(),
+    }
+}
+
+pub(crate) async fn surveyed() -> Vec<Surveyed> {
+    surveyed_with(&settings()).await
+}
+
+pub(crate) async fn surveyed_with(settings: &TierSettings) -> Vec<Surveyed> {
+    survey(settings).await
+}
+
+/// Says so where it is not there, and fails where it must be.
+pub(crate) fn has_program(name: &str) -> bool {
+    let found = std::env::split_paths(&path()).any(|it| it.join(name).is_file());
+    if !found {
+        assert!(std::env::var_os("DONEGATE_TEST_REQUIRE_TOOLS").is_none(), "{name} is missing");
+        println!("not run: there is no {name} here");
+    }
+    found
 }
 
 pub(crate) fn profile() -> Profile {
     Profile::from_environment(std::env::vars_os(), &PASSED_BY_DEFAULT)
+}
+
+/// The tiers of this machine, strongest first. Says which it does not have, and fails where they must be.
+pub(crate) async fn found_tiers() -> Vec<Arc<dyn SandboxTier>> {
+    let required = std::env::var_os("DONEGATE_TEST_REQUIRE_TIERS").unwrap_or_default();
+    let required = required.to_string_lossy().into_owned();
+    let mut found = Vec::new();
+    for Surveyed { tier, result, advice } in surveyed().await {
+        match result {
+            Ok(tier) => found.push(tier),
+            Err(error) => {
+                let name = tier.as_str();
+                println!("tier {name}: not run: {error}; {}", advice.unwrap_or_default());
+                let must_be = required.split(',').any(|it| it.trim() == name);
+                assert!(!must_be, "tier {name} must be here: {error}");
+            }
+        }
+    }
+    found
+}
+
+/// Whether a missing tool is a failure.
+pub(crate) fn tools_are_required() -> bool {
+    std::env::var_os("DONEGATE_TEST_REQUIRE_TOOLS").is_some_and(|it| it == "1")
 }
 
 fn path() -> OsString {
@@ -235,6 +313,39 @@ pub(crate) fn processes_with(directory: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+/// The living processes with this in their environment, of those that this user may look into.
+pub(crate) fn marked(mark: &str) -> Vec<String> {
+    living(|process| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        environment.split(|it| *it == 0).any(|it| it == mark.as_bytes())
+    })
+}
+
+/// The living processes of this user.
+pub(crate) fn processes_of(uid: u32) -> Vec<String> {
+    living(|process| {
+        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        let users = status.lines().find_map(|it| it.strip_prefix("Uid:")).unwrap_or_default();
+        users.split_ascii_whitespace().any(|it| it == uid.to_string())
+    })
+}
+
+/// Pid and words of each process of which this is so, but for zombies.
+fn living(is_so: impl Fn(&Path) -> bool) -> Vec<String> {
+    let is_pid = |it: &str| it.bytes().all(|it| it.is_ascii_digit());
+    let all = fs::read_dir("/proc").unwrap().flatten().map(|it| it.path());
+    let named = all.filter(|it| it.file_name().and_then(|it| it.to_str()).is_some_and(is_pid));
+    named
+        .filter(|it| is_so(it))
+        .filter_map(|it| {
+            let stat = fs::read_to_string(it.join("stat")).ok()?;
+            let is_zombie = stat.rsplit_once(") ")?.1.starts_with('Z');
+            let words = text(&fs::read(it.join("cmdline")).ok()?).replace('\0', " ");
+            (!is_zombie).then(|| format!("{} {words}", it.display()))
+        })
+        .collect()
 }
 
 /// A git repository to fetch from.

@@ -2,13 +2,20 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![expect(clippy::print_stdout, reason = "a test that cannot run says so")]
 
+mod alone;
 mod archives;
 mod commands;
+mod container;
 mod crash;
 mod directories;
+mod engine;
+mod first;
 mod fixture;
 mod git_sources;
+mod hostile;
 mod leaks;
 mod patches;
 mod protected;
+mod setup;
+mod tiers;
 mod tree_cache;

@@ -85,12 +85,10 @@ impl EgressProxy {
         let shared = Shared { networks, limits, lookups: Semaphore::new(LOOKUPS_MAX) };
         Self { shared: Arc::new(shared), runtime: Handle::current() }
     }
+}
 
-    /// Serves who connects to this listener. What is returned is dropped to end it, with every connection, at once.
-    ///
-    /// # Errors
-    /// When the listener cannot be used.
-    pub fn serve(&self, listener: std::net::TcpListener) -> io::Result<Box<dyn Send>> {
+impl gate_exec::Egress for EgressProxy {
+    fn serve(&self, listener: std::net::TcpListener) -> io::Result<Box<dyn Send>> {
         listener.set_nonblocking(true)?;
         let listener = {
             let _within = self.runtime.enter();

@@ -8,6 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use gate_exec::Egress as _;
+
 use super::{EgressLimits, EgressProxy};
 use crate::callback::Networks;
 

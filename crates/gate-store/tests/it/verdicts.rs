@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use gate_core::testing::{execution, isolation};
 use gate_core::{
-    Decision, Isolation, IsolationTier, MemoryBound, Outcome, RunLimits, TaskState, Verdict,
+    Decision, Isolation, IsolationTier, MemoryBound, Outcome, RunLimits, SetupUse, TaskState, Verdict,
     WorkspaceKind,
 };
 use gate_store::{StoreError, StoredVerdict};
@@ -49,6 +49,7 @@ async fn how_the_commands_were_walled_in_is_read_back_as_it_was_recorded() {
         loopback: false,
         memory_bound: MemoryBound::CgroupV2,
         workspace: WorkspaceKind::Overlay,
+        setup: SetupUse::Cached,
         limits: RunLimits {
             command_seconds: 1,
             run_seconds: 2,

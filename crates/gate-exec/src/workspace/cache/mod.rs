@@ -21,7 +21,7 @@ pub(super) use stored::{Site, Stored};
 use super::error::SourceError;
 use super::key::Key;
 use super::overlay::Overlay;
-use recent::Recent;
+pub(super) use recent::Recent;
 
 /// A stored tree in use.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-pub(super) struct Recent<K, V> {
+pub(in super::super) struct Recent<K, V> {
     /// With the turn in which it was used last.
     map: HashMap<K, (V, u64)>,
     turn: u64,
@@ -17,23 +17,23 @@ impl<K: Eq + Hash + Copy, V> Recent<K, V> {
     }
 
     /// Forgets what was used least recently when there are more.
-    pub(super) fn bounded(entries_max: usize) -> Self {
+    pub(in super::super) fn bounded(entries_max: usize) -> Self {
         Self { map: HashMap::new(), turn: 0, entries_max }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in super::super) fn len(&self) -> usize {
         self.map.len()
     }
 
     /// Counts as a use.
-    pub(super) fn get(&mut self, key: &K) -> Option<&V> {
+    pub(in super::super) fn get(&mut self, key: &K) -> Option<&V> {
         self.turn += 1;
         let (value, used) = self.map.get_mut(key)?;
         *used = self.turn;
         Some(value)
     }
 
-    pub(super) fn put(&mut self, key: K, value: V) {
+    pub(in super::super) fn put(&mut self, key: K, value: V) {
         self.turn += 1;
         self.map.insert(key, (value, self.turn));
         while self.map.len() > self.entries_max {
@@ -42,10 +42,14 @@ impl<K: Eq + Hash + Copy, V> Recent<K, V> {
     }
 
     /// Takes out what was used least recently among those that may go.
-    pub(super) fn take_oldest(&mut self, may_go: impl Fn(&V) -> bool) -> Option<(K, V)> {
+    pub(in super::super) fn take_oldest(&mut self, may_go: impl Fn(&V) -> bool) -> Option<(K, V)> {
         let those = self.map.iter().filter(|(_, (value, _))| may_go(value));
         let key = *those.min_by_key(|(_, (_, used))| *used)?.0;
         self.map.remove(&key).map(|(value, _)| (key, value))
+    }
+
+    pub(in super::super) fn sum(&self, of: impl Fn(&V) -> u64) -> u64 {
+        self.map.values().map(|(value, _)| of(value)).sum()
     }
 
     pub(super) fn retain(&mut self, stays: impl Fn(&V) -> bool) {

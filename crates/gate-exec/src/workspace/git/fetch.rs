@@ -11,9 +11,9 @@ use super::super::remove::remove_tree;
 use super::message::{Meaning, meaning};
 use super::mirror::Mirror;
 use super::{Mirrors, in_background};
+use crate::attend::{Ending, Task};
 use crate::limits::{GIT_MESSAGE_BYTES_MAX, MIRROR_PACKS_MAX};
-use crate::spawn::Start;
-use crate::supervise::{Bounds, Ending, SuperviseError, supervise};
+use crate::tool::{self, Tool};
 
 /// First exactly the commit, without its history; then, where the server does not serve that, all branches and tags.
 pub(super) async fn fetch(
@@ -116,19 +116,20 @@ async fn git(
     // Named, or git would look for another repository above a damaged one.
     let mut words = vec!["git".into(), "--git-dir".into(), directory.into()];
     words.extend(arguments);
-    let start = Start {
+    let task = Task {
         words,
+        time: mirrors.timeout,
+        output_bytes: GIT_MESSAGE_BYTES_MAX,
+        logs: None,
+        disk: None,
+    };
+    let tool = Tool {
         variables: mirrors.variables.clone(),
         directory: mirrors.directory.clone(),
-        file_bytes_max: Some(mirrors.pack_bytes_max),
+        file_bytes_max: mirrors.pack_bytes_max,
     };
-    let bounds = Bounds { time: mirrors.timeout, output_bytes: GIT_MESSAGE_BYTES_MAX, logs: None };
-    let finished = supervise(start, bounds, cancel).await.map_err(|error| match error {
-        SuperviseError::System { stage, source } => SourceError::System { stage, source },
-        error @ (SuperviseError::Init(_) | SuperviseError::InitLost) => {
-            SourceError::system("running git")(std::io::Error::other(error))
-        }
-    })?;
+    let finished = tool::run(tool, task, cancel).await;
+    let finished = finished.map_err(|it| SourceError::system("running git")(it))?;
     let mut words = String::from_utf8_lossy(&finished.kept.merged.head).into_owned();
     match finished.ending {
         Ending::Exited(0) => return Ok(Ended::Well),
@@ -147,7 +148,11 @@ async fn git(
             words.push_str("fatal: git died of signal ");
             words.push_str(&signal.to_string());
         }
-        Ending::Exited(_) | Ending::OutputLimit => {}
+        Ending::Exited(_)
+        | Ending::OutputLimit
+        | Ending::CpuLimit
+        | Ending::OutOfMemory
+        | Ending::DiskFull => {}
     }
     Ok(Ended::Badly(words))
 }

@@ -150,7 +150,7 @@ impl Scratch {
         words.extend(arguments);
         let bytes = if logs.is_some() { PATCH_LIST_BYTES_MAX } else { GIT_MESSAGE_BYTES_MAX };
         let time = Duration::from_secs(PATCH_SECONDS_MAX);
-        let task = Task { words, time, output_bytes: bytes, logs };
+        let task = Task { words, time, output_bytes: bytes, logs, disk: None };
         let tool = Tool {
             variables: self.variables.clone(),
             directory: self.tree(),

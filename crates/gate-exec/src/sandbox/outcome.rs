@@ -1,0 +1,53 @@
+//! From how an init saw a command end to what the sandbox tells of it; the tiers share it.
+
+use std::io;
+
+use gate_core::{IsolationTier, Outcome};
+
+use super::{Ended, Job, SandboxError};
+use crate::attend::{AttendError, Ending, Finished};
+use crate::capture::Kept;
+
+/// What is told of a command that ended, and the error of one that somebody wanted to end.
+pub(super) fn ended(
+    finished: Finished,
+    job: &Job<'_>,
+    tier: IsolationTier,
+) -> Result<Ended, SandboxError> {
+    let Finished { ending, usage, stragglers_killed, process_limit_hit, kept } = finished;
+    let limits = job.limits;
+    let outcome = match ending {
+        Ending::Exited(code) => Outcome::Exited { code },
+        Ending::Signal(signal) => Outcome::Killed { signal },
+        Ending::NotFound => Outcome::NotFound,
+        Ending::NotExecutable(errno) => Outcome::NotExecutable { errno },
+        Ending::TimedOut => Outcome::TimedOut {
+            limit_ms: u64::try_from(job.time_limit.as_millis()).unwrap_or(u64::MAX),
+        },
+        Ending::CpuLimit => {
+            Outcome::CpuLimitExceeded { limit_ms: u64::from(limits.cpu_seconds) * 1000 }
+        }
+        Ending::OutOfMemory => Outcome::OutOfMemory { limit_bytes: limits.memory_bytes() },
+        Ending::DiskFull => Outcome::DiskLimitExceeded { limit_bytes: limits.disk_bytes() },
+        Ending::OutputLimit => Outcome::OutputLimitExceeded { limit_bytes: job.output_bytes_max },
+        Ending::Cancelled => return Err(SandboxError::Cancelled),
+    };
+    let Kept { stdout, stderr, merged, logs } = kept;
+    let lost = |_| SandboxError::Failed {
+        tier,
+        stage: "keeping the logs",
+        source: io::Error::other("there are not three of them"),
+    };
+    let logs = logs.try_into().map_err(lost)?;
+    Ok(Ended { outcome, usage, stragglers_killed, process_limit_hit, stdout, stderr, merged, logs })
+}
+
+/// The gate's own fault, with its stage.
+pub(super) fn failed(tier: IsolationTier, error: AttendError) -> SandboxError {
+    let (stage, source) = match error {
+        AttendError::System { stage, source } => (stage, source),
+        error @ AttendError::Refused(_) => ("setting up the sandbox", io::Error::other(error)),
+        error @ AttendError::Lost => ("running the command", io::Error::other(error)),
+    };
+    SandboxError::Failed { tier, stage, source }
+}

@@ -1,0 +1,551 @@
+//! The tier `container`, where this machine has an engine: what commands see, what they cannot do, what is left.
+//!
+//! `DONEGATE_TEST_CONTAINER_ENGINE` names an engine; `DONEGATE_TEST_REQUIRE_TIERS=container` makes its absence a failure.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use gate_core::testing::command;
+use gate_core::{IsolationTier, MemoryBound, NetworkAccess, Outcome, RunLimits};
+use gate_exec::{
+    Egress, Ended, Job, LogPlace, Room, Sandbox, SandboxError, SandboxTier, TierSettings,
+    Workspace, open_tier,
+};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::{self, TEST_IMAGE, engine};
+use crate::fixture::{Gate, files, settings, text};
+
+const EXITED_0: Outcome = Outcome::Exited { code: 0 };
+
+/// The tier, if this machine has it; says so where it has not, or fails where it must be.
+async fn tier() -> Option<Arc<dyn SandboxTier>> {
+    static TIER: OnceCell<Option<Arc<dyn SandboxTier>>> = OnceCell::const_new();
+    let find = async || match open_tier(IsolationTier::Container, &own_settings()).await {
+        Ok(tier) => {
+            engine::have_test_image();
+            Some(tier)
+        }
+        Err(error) => {
+            let required = std::env::var_os("DONEGATE_TEST_REQUIRE_TIERS").unwrap_or_default();
+            let required = text(required.as_encoded_bytes()).contains("container");
+            assert!(!required, "the tier `container` is not to be had: {error}");
+            println!("not run: the tier `container` is not to be had: {error}");
+            None
+        }
+    };
+    TIER.get_or_init(find).await.clone()
+}
+
+fn own_settings() -> TierSettings {
+    let data_dir = std::env::temp_dir().join(format!("donegate-test-{}", uid()));
+    fs::create_dir_all(&data_dir).unwrap();
+    TierSettings { data_dir, egress: Some(Arc::new(Greeter)), ..settings() }
+}
+
+fn uid() -> u32 {
+    fs::metadata("/proc/self").unwrap().uid()
+}
+
+/// Who answers the proxy of these tests: says one line to everybody.
+#[derive(Debug)]
+struct Greeter;
+
+struct Stop(Arc<AtomicBool>);
+
+impl Egress for Greeter {
+    fn serve(&self, listener: TcpListener) -> std::io::Result<Box<dyn Send>> {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stopped);
+        listener.set_nonblocking(true)?;
+        std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                match listener.accept() {
+                    Ok((mut stream, _)) => stream.write_all(b"the way out\n").unwrap(),
+                    Err(_) => std::thread::yield_now(),
+                }
+            }
+        });
+        Ok(Box::new(Stop(stopped)))
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A run in a container: its commands share a workspace.
+struct Run {
+    gate: Gate,
+    workspace: Workspace,
+    sandbox: Box<dyn Sandbox>,
+    limits: RunLimits,
+}
+
+#[derive(Clone, Copy)]
+struct Wish<'a> {
+    image: &'a str,
+    network: NetworkAccess,
+    limits: RunLimits,
+    tree: &'a [(&'a str, &'a str)],
+}
+
+impl Default for Wish<'_> {
+    fn default() -> Self {
+        let limits = RunLimits { disk_mb: 64, memory_mb: 256, ..RunLimits::default() };
+        Self { image: TEST_IMAGE, network: NetworkAccess::None, limits, tree: &[] }
+    }
+}
+
+impl Run {
+    async fn open(wish: Wish<'_>) -> Option<Self> {
+        let tier = tier().await?;
+        Some(Self::try_open(tier.as_ref(), wish, &CancellationToken::new()).await.unwrap())
+    }
+
+    async fn try_open(
+        tier: &dyn SandboxTier,
+        wish: Wish<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Self, SandboxError> {
+        let gate = Gate::new();
+        let workspace = gate.prepare(&files(wish.tree)).await.unwrap();
+        let variables = BTreeMap::from([("PAGE".to_owned(), "100".to_owned())]);
+        let room = Room {
+            limits: wish.limits,
+            network: wish.network,
+            image: Some(wish.image),
+            ..crate::fixture::room(&workspace, &variables)
+        };
+        let sandbox = tier.open(&room, cancel).await?;
+        Ok(Self { gate, workspace, sandbox, limits: wish.limits })
+    }
+
+    async fn run(&mut self, words: &[&str]) -> Ended {
+        self.run_for(words, Duration::from_secs(60)).await
+    }
+
+    async fn run_for(&mut self, words: &[&str], time_limit: Duration) -> Ended {
+        self.try_run(words, time_limit, &CancellationToken::new()).await.unwrap()
+    }
+
+    async fn try_run(
+        &mut self,
+        words: &[&str],
+        time_limit: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Ended, SandboxError> {
+        let command = command(words);
+        let job = Job {
+            command: &command,
+            time_limit,
+            output_bytes_max: 1024 * 1024,
+            limits: self.limits,
+            logs: LogPlace { directory: self.gate.logs(), stem: "0".to_owned() },
+        };
+        self.sandbox.run(&job, cancel).await
+    }
+
+    async fn sh(&mut self, script: &str) -> Ended {
+        self.run(&["sh", "-c", script]).await
+    }
+
+    /// What it prints, of a command that must succeed.
+    async fn said(&mut self, script: &str) -> String {
+        let ended = self.sh(script).await;
+        let said = text(&ended.merged.head);
+        assert_eq!(ended.outcome, EXITED_0, "{script}: {said}");
+        said
+    }
+
+    async fn close(self) {
+        self.sandbox.close().await.unwrap();
+        self.workspace.dispose().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_command_finds_its_image_its_workspace_and_nothing_of_the_gate() {
+    let tree: &[_] = &[("d/a", "1"), ("run", "#!/bin/sh\necho ran in $PWD\n")];
+    let Some(mut run) = Run::open(Wish { tree, ..Wish::default() }).await else { return };
+    assert_eq!(run.said("cat d/a; ./run").await, "1ran in /gate/workspace\n");
+    let environment = run.said("env").await;
+    let mut names: Vec<_> = environment.lines().filter_map(|it| it.split_once('=')).collect();
+    names.retain(|(name, _)| *name != "DONEGATE_SANDBOX");
+    names.sort_unstable();
+    let wanted = [
+        ("CI", "true"),
+        ("HOME", "/gate/home"),
+        ("LANG", "C.UTF-8"),
+        ("OF_THE_IMAGE", "its-value"),
+        ("PAGE", "100"),
+        ("PATH", "/usr/bin:/bin"),
+        ("PWD", "/gate/workspace"),
+        ("TERM", "dumb"),
+        ("TMPDIR", "/gate/tmp"),
+        ("USER", "gate"),
+    ];
+    assert_eq!(names, wanted);
+    run.said("touch $HOME/x $TMPDIR/x /tmp/x /var/tmp/x /run/x d/b; mkdir e; mv d e; cat e/d/a")
+        .await;
+    let ids =
+        run.said("id -u; grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status").await;
+    assert!(!ids.starts_with("0\n"), "{ids}");
+    for line in ["CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
+        assert!(ids.contains(line), "{ids}");
+    }
+    run.close().await;
+}
+
+#[tokio::test]
+async fn what_the_tier_promises_is_told() {
+    let Some(tier) = tier().await else { return };
+    let told = tier.isolation(RunLimits::default());
+    assert_eq!((told.tier, told.loopback), (IsolationTier::Container, true));
+    assert_ne!(told.memory_bound, MemoryBound::None);
+    assert!(told.known_gaps.iter().any(|it| it.contains("kernel")), "{:?}", told.known_gaps);
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    assert_ne!(run.sandbox.kernel_uid(), 0);
+    // Seen from the host, while it runs.
+    let seen = run.said("echo $$ > pid; cat /proc/self/uid_map").await;
+    assert!(!seen.is_empty());
+    run.close().await;
+}
+
+#[tokio::test]
+async fn ends_are_told_apart() {
+    let tree: &[_] = &[("data", "not a program")];
+    let Some(mut run) = Run::open(Wish { tree, ..Wish::default() }).await else { return };
+    assert_eq!(run.run(&["no-such-program"]).await.outcome, Outcome::NotFound);
+    assert_eq!(run.sh("no-such-program").await.outcome, Outcome::Exited { code: 127 });
+    let refused = run.run(&["./data"]).await.outcome;
+    assert_eq!(refused, Outcome::NotExecutable { errno: 13 });
+    assert_eq!(run.sh("exit 125").await.outcome, Outcome::Exited { code: 125 });
+    assert_eq!(run.sh("kill -9 $$").await.outcome, Outcome::Killed { signal: 9 });
+    assert_eq!(run.sh("kill -SEGV $$").await.outcome, Outcome::Killed { signal: 11 });
+    assert_eq!(run.sh("kill -9 1; kill -9 -1; exit 3").await.outcome, Outcome::Exited { code: 3 });
+    let ended = run.sh("echo out; echo err >&2; exit 7").await;
+    assert_eq!(ended.outcome, Outcome::Exited { code: 7 });
+    assert_eq!(
+        (text(&ended.stdout.head), text(&ended.stderr.head)),
+        ("out\n".into(), "err\n".into())
+    );
+    assert_eq!(run.run(&["printf", "\\377\\000\\r\\n"]).await.stdout.head, b"\xff\0\r\n");
+    let busy = run.sh("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done").await;
+    assert!(busy.usage.cpu_ms > 10 && busy.usage.memory_peak_bytes > 300_000, "{:?}", busy.usage);
+    run.close().await;
+}
+
+#[tokio::test]
+async fn a_command_that_will_not_end_is_ended_and_the_next_one_runs() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let second = Duration::from_secs(1);
+    for script in [
+        "trap '' TERM INT HUP; while :; do sleep 0.1; done",
+        "kill -STOP 0",
+        "setsid sleep 1000 & sleep 1000",
+    ] {
+        let started = Instant::now();
+        let ended = run.run_for(&["sh", "-c", script], second).await;
+        assert_eq!(ended.outcome, Outcome::TimedOut { limit_ms: 1000 }, "{script}");
+        assert!(started.elapsed() < Duration::from_secs(3), "{script}: {:?}", started.elapsed());
+        let left = run.said("cat /proc/[0-9]*/comm").await;
+        assert!(!left.contains("sleep") && left.lines().count() <= 3, "{script}: {left}");
+    }
+    run.close().await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_holds_the_output_open_is_ended_and_counted() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let started = Instant::now();
+    let ended = run.sh("(setsid sh -c 'sleep 1000 & sleep 1000' &) ; echo done").await;
+    assert_eq!(ended.outcome, EXITED_0);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert_eq!(text(&ended.stdout.head), "done\n");
+    assert!(ended.stragglers_killed >= 1, "{}", ended.stragglers_killed);
+    run.close().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_output_is_cut_off() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let ended = run.run(&["yes"]).await;
+    assert_eq!(ended.outcome, Outcome::OutputLimitExceeded { limit_bytes: 1024 * 1024 });
+    assert_eq!(ended.merged.total_bytes, 1024 * 1024);
+    run.close().await;
+}
+
+#[tokio::test]
+async fn a_fork_bomb_is_contained() {
+    let limits = RunLimits { processes: 40, ..Wish::default().limits };
+    let Some(mut run) = Run::open(Wish { limits, ..Wish::default() }).await else { return };
+    let bomb = ["bash", "-c", "b() { b | b & }; b; sleep 1000"];
+    let ended = run.run_for(&bomb, Duration::from_secs(2)).await;
+    assert!(
+        matches!(ended.outcome, Outcome::TimedOut { .. } | Outcome::Exited { .. }),
+        "{ended:?}"
+    );
+    assert!(ended.process_limit_hit);
+    assert_eq!(run.said("echo still here").await, "still here\n");
+    run.close().await;
+}
+
+#[tokio::test]
+async fn memory_and_disk_are_bounded_and_told() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let hog = ["bash", "-c", "x=$(head -c 600000000 /dev/zero | tr '\\0' x); echo ${#x}"];
+    let ended = run.run(&hog).await;
+    assert_eq!(ended.outcome, Outcome::OutOfMemory { limit_bytes: 256 << 20 });
+    let ended = run.sh("dd if=/dev/zero of=big bs=1M count=100").await;
+    assert_eq!(ended.outcome, Outcome::DiskLimitExceeded { limit_bytes: 64 << 20 });
+    assert!(text(&ended.stderr.head).contains("No space left"), "{}", text(&ended.stderr.head));
+    assert_eq!(run.said("rm big; echo room").await, "room\n");
+    run.close().await;
+}
+
+#[tokio::test]
+async fn nothing_of_the_host_can_be_reached() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let secret = run.gate.home().join("secret");
+    fs::write(&secret, "a secret of the gate").unwrap();
+    let secret = secret.display();
+    for denied in [
+        &format!("cat {secret}") as &str,
+        "cat /etc/shadow",
+        "cat /proc/1/environ",
+        "ls /proc/1/fd",
+        "ls /proc/1/root/",
+        "touch /usr/x",
+        "touch /x",
+        "touch /donegate/line/x",
+        "touch /donegate/base/workspace/x",
+        "touch /donegate/init/x",
+        "touch /of-the-image/x",
+        "touch /sys/x",
+        "mount -t tmpfs x /tmp",
+        "cat /donegate/line/socket",
+        "test -e /donegate/line/socket",
+        "test -e /run/secrets",
+        &format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'"),
+        "bash -c 'exec 3<>/dev/tcp/169.254.169.254/80'",
+        "bash -c 'exec 3<>/dev/tcp/1.1.1.1/53'",
+        "bash -c 'exec 3<>/dev/udp/1.1.1.1/53 && echo x >&3'",
+        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/3128'",
+        "echo 0 > /proc/sys/kernel/panic",
+        "echo -1000 > /proc/1/oom_score_adj",
+        "echo max > /sys/fs/cgroup/pids/pids.max || echo max > /sys/fs/cgroup/pids.max",
+    ] {
+        let ended = run.sh(denied).await;
+        assert_ne!(ended.outcome, EXITED_0, "{denied}: {}", text(&ended.merged.head));
+    }
+    assert_eq!(run.said("ls /sys/class/net").await, "lo\n");
+    assert_eq!(
+        run.said("ls /donegate/line /gate").await,
+        "/donegate/line:\n\n/gate:\nhome\ntmp\nworkspace\n"
+    );
+    let gate_words = run.said("cat /proc/mounts /proc/1/cmdline").await;
+    assert!(!gate_words.contains("CALLBACK"), "{gate_words}");
+    run.close().await;
+}
+
+#[tokio::test]
+async fn the_only_way_out_is_the_gates_own_and_it_can_be_closed() {
+    let wish = Wish { network: NetworkAccess::Full, ..Wish::default() };
+    let Some(mut run) = Run::open(wish).await else { return };
+    let ask = "bash -c 'exec 3<>/dev/tcp/127.0.0.1/3128; cat <&3'";
+    assert_eq!(run.said(ask).await, "the way out\n");
+    assert_eq!(run.said("echo $https_proxy").await, "http://127.0.0.1:3128\n");
+    assert_ne!(run.sh("bash -c 'exec 3<>/dev/tcp/1.1.1.1/53'").await.outcome, EXITED_0);
+    run.said("echo kept > x").await;
+    run.sandbox = run.sandbox.with_network(NetworkAccess::None).await.unwrap();
+    assert_eq!(run.said("cat x").await, "kept\n");
+    let closed = ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/3128"];
+    let give_up = Instant::now() + Duration::from_secs(10);
+    while run.run(&closed).await.outcome == EXITED_0 {
+        assert!(Instant::now() < give_up, "the proxy still answers");
+    }
+    let Run { gate: _gate, workspace, sandbox, .. } = run;
+    let reopened = sandbox.with_network(NetworkAccess::Full).await.unwrap_err();
+    assert!(gate_core::Chain(&reopened).to_string().contains("way out"), "{reopened}");
+    workspace.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn one_run_leaves_nothing_to_the_next() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let place = run.workspace.root().parent().unwrap().to_owned();
+    run.said("echo x > x; echo x > $HOME/x; echo x > /tmp/x; echo x > /dev/shm/x").await;
+    run.close().await;
+    assert!(!place.exists());
+    let mut next = Run::open(Wish::default()).await.unwrap();
+    let left = next.said("find . $HOME /tmp /dev/shm -name x").await;
+    assert_eq!(left, "");
+    next.close().await;
+}
+
+#[tokio::test]
+async fn an_image_that_is_not_there_is_named() {
+    let Some(tier) = tier().await else { return };
+    let wish = Wish { image: "localhost:1/no/such-image:7", ..Wish::default() };
+    let failed = Run::try_open(tier.as_ref(), wish, &CancellationToken::new()).await;
+    let error = gate_core::Chain(&failed.err().unwrap()).to_string();
+    for words in ["container", "getting the image", "localhost:1/no/such-image:7"] {
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_command_is_gone_at_once() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let cancel = CancellationToken::new();
+    let later = cancel.clone();
+    let cancelling = tokio::task::spawn_blocking(move || {
+        wait_until("the command runs", || is_running(&["sleep", "2718281"]));
+        later.cancel();
+        Instant::now()
+    });
+    let words = ["sh", "-c", "trap '' TERM; setsid sleep 1000 & sleep 2718281"];
+    let ended = run.try_run(&words, Duration::from_secs(60), &cancel).await;
+    assert!(matches!(ended, Err(SandboxError::Cancelled)), "{ended:?}");
+    let since = cancelling.await.unwrap().elapsed();
+    assert!(since < Duration::from_secs(2), "{since:?}");
+    run.close().await;
+    let tier = tier().await.unwrap();
+    let refused = Run::try_open(tier.as_ref(), Wish::default(), &cancel).await;
+    assert!(matches!(refused.err(), Some(SandboxError::Cancelled)));
+}
+
+#[tokio::test]
+async fn what_dead_gates_left_is_swept_and_nothing_else() {
+    if tier().await.is_none() {
+        return;
+    }
+    let namespace =
+        text(fs::read_link("/proc/self/ns/pid").unwrap().as_os_str().as_encoded_bytes());
+    let namespace: String = namespace.chars().filter(char::is_ascii_digit).collect();
+    let dead = format!("donegate-{namespace}-4000000000-1-0");
+    let elsewhere = "donegate-1-4000000000-1-0".to_owned();
+    for name in [&dead, &elsewhere] {
+        engine(&["rm", "--force", "--volumes", name]).ok();
+        let words = ["create", "--name", name, "--label", "donegate.sandbox=1", TEST_IMAGE, "true"];
+        assert!(engine(&words).is_ok(), "{words:?}");
+    }
+    open_tier(IsolationTier::Container, &own_settings()).await.unwrap();
+    let left = engine(&["ps", "--all", "--format", "{{.Names}}"]).unwrap();
+    assert!(!left.contains(&dead) && left.contains(&elsewhere), "{left}");
+    engine(&["rm", "--force", "--volumes", &elsewhere]).unwrap();
+}
+
+/// In a process of its own, so that no other test's descriptors and containers are counted.
+#[tokio::test]
+async fn many_runs_leave_no_container_and_no_descriptor() {
+    if tier().await.is_none() {
+        return;
+    }
+    #[expect(clippy::disallowed_methods, reason = "the test needs a process of its own")]
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "container::alone", "--nocapture"])
+        .env(ALONE, "1")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success() && said.contains("counted"), "{said}");
+}
+
+const ALONE: &str = "GATE_EXEC_TEST_CONTAINER_ALONE";
+
+#[tokio::test]
+async fn alone() {
+    if std::env::var_os(ALONE).is_none() {
+        return;
+    }
+    let mut before = 0;
+    for turn in 0..10 {
+        let mut run = Run::open(Wish::default()).await.unwrap();
+        run.sh("setsid sleep 1000 & echo x").await;
+        assert_eq!(engine::of_this_process().len(), 1);
+        run.close().await;
+        assert_eq!(engine::of_this_process(), [""; 0]);
+        let descriptors = fs::read_dir("/proc/self/fd").unwrap().count();
+        if turn == 2 {
+            before = descriptors;
+        }
+        assert!(turn < 2 || descriptors == before, "{before}, and now {descriptors}");
+    }
+    println!("counted");
+}
+
+/// Where the gate dies, and not the run: see the test below.
+#[tokio::test]
+async fn victim() {
+    if std::env::var_os(VICTIM_HOME).is_none() {
+        return;
+    }
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    run.sh("trap '' TERM HUP; setsid sleep 1000 & sleep 3141592").await;
+}
+
+const VICTIM_HOME: &str = "GATE_EXEC_TEST_CONTAINER_VICTIM_HOME";
+
+#[tokio::test]
+async fn a_killed_gate_takes_its_container_with_it() {
+    if tier().await.is_none() {
+        return;
+    }
+    let home = tempfile::tempdir().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the gate itself is what is started here")]
+    let victim = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "container::victim", "--nocapture"])
+        .env(VICTIM_HOME, home.path())
+        .env("TMPDIR", home.path())
+        .spawn();
+    let mut victim = Victim(victim.unwrap());
+    let pid = victim.0.id();
+    wait_until("the victim's command runs", || is_running(&["sleep", "3141592"]));
+    assert_eq!(engine::of_process(pid).len(), 1);
+    victim.0.kill().unwrap();
+    victim.0.wait().unwrap();
+    let killed = Instant::now();
+    wait_until("its processes are gone", || !is_running(&["sleep", "3141592"]));
+    assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
+    wait_until("its container is gone", || engine::of_process(pid).is_empty());
+}
+
+/// Does not outlive its test.
+struct Victim(std::process::Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < give_up, "{what}: not within 30 s");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process with these words runs on this machine, in a container or not.
+fn is_running(words: &[&str]) -> bool {
+    let words = words.join("\0");
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|it| fs::read(it.path().join("cmdline")).ok())
+        .any(|it| text(&it).contains(&words))
+}
