@@ -21,6 +21,9 @@ use crate::wire::{self, Bounds, HowItEnded, Order, Ready, Record, Refusal, SetUp
 /// Less than this left is a disk that is full.
 const DISK_LEFT_BYTES_MIN: u64 = 4096;
 
+/// Where the kernel does not count a command's processes alone, it is ended at this many times its limit.
+const PROCESSES_TIMES_MAX: u64 = 2;
+
 /// An init whose walls stand.
 pub(super) struct Service<'a> {
     line: &'a UnixStream,
@@ -217,6 +220,9 @@ impl<'a> Watched<'a> {
         let Bounds { memory_bytes, cpu_ms, processes_max, .. } = self.service.set_up.bounds;
         self.disk_was_full |= self.service.disk_is_full();
         self.process_limit_hit |= processes_max.is_some_and(|most| living.processes >= most);
+        if processes_max.is_some_and(|most| living.processes >= most * PROCESSES_TIMES_MAX) {
+            return Ok(Some(HowItEnded::Signal(libc::SIGKILL)));
+        }
         let most = memory_bytes.unwrap_or(u64::MAX);
         if living.memory_bytes > most && self.looking.use_more_than(most)? {
             self.memory_peak_bytes = self.memory_peak_bytes.max(living.memory_bytes);

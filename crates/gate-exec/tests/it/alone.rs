@@ -8,12 +8,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::process::geteuid;
+use rustix::process::{Resource, Rlimit, geteuid, setrlimit};
 
 use crate::fixture::{processes_of, text};
 
 /// Ordinary users begin here. They need no account, and no two suites on one machine have the same.
 const USERS: u32 = 1_000_000;
+/// Each has so many processes and threads at most.
+const PROCESSES_MAX: u64 = 1_500;
 /// Counts those of this suite.
 static USER: AtomicU32 = AtomicU32::new(0);
 /// Set in the process that is alone.
@@ -100,6 +102,13 @@ impl Alone {
 }
 
 /// Whether this is that process; a test that belongs into it does nothing elsewhere.
+///
+/// What gets away from an ordinary user there is bounded all the same: the machine is not only ours.
 pub(crate) fn is_alone() -> bool {
-    std::env::var_os(ALONE).is_some()
+    let is_alone = std::env::var_os(ALONE).is_some();
+    if is_alone && !geteuid().is_root() {
+        let most = Some(PROCESSES_MAX);
+        setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most }).unwrap();
+    }
+    is_alone
 }

@@ -90,6 +90,7 @@ impl LocalTier {
                 "/tmp of the host is closed; programs must use TMPDIR",
                 "names of the host's processes can be seen",
                 "a full disk is noticed a second late",
+                "no System V IPC and no message queues",
             ]),
             IsolationTier::Namespace | IsolationTier::Container => {}
         }
@@ -103,10 +104,15 @@ impl LocalTier {
             gaps.push("a directory of the tree cannot be renamed, only copied (EXDEV)");
         }
         if self.host.cgroups.is_none() && !self.has_own_user() && !self.is_namespace() {
-            gaps.push("too many processes are noticed, and ended with the time limit only");
+            gaps.push(
+                "processes are counted ten times a second; at twice its limit a command ends",
+            );
         }
         if self.host.cgroups.is_none() {
             gaps.push("memory of all processes together is counted ten times a second");
+            if !self.has_own_user() && !self.is_namespace() {
+                gaps.push("so are processes; a command is ended at twice its limit");
+            }
         }
         gaps.into_iter().map(str::to_owned).collect()
     }

@@ -42,7 +42,10 @@ pub(super) const ROWS: &[Row] = &[
         Run::Sh(
             "b() { b | b & }; b 2>/dev/null; i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done",
         ),
-        Want::process_limit(&[Ends::Exits(0), Ends::TimedOut], ProcessLimit::ToldWhereCounted),
+        Want::process_limit(
+            &[Ends::Exits(0), Ends::TimedOut, Ends::Killed(9)],
+            ProcessLimit::ToldWhereCounted,
+        ),
     )),
     needs(
         PYTHON,
@@ -52,7 +55,7 @@ pub(super) const ROWS: &[Row] = &[
             Run::Python("fork_bomb.py", &[]),
             // A hundred interpreters may also be too much memory, before its time is up.
             Want::process_limit(
-                &[Ends::TimedOut, Ends::OutOfMemory],
+                &[Ends::TimedOut, Ends::OutOfMemory, Ends::Killed(9)],
                 ProcessLimit::ToldWhereCounted,
             ),
         )),
@@ -63,7 +66,7 @@ pub(super) const ROWS: &[Row] = &[
             5,
             "a thread bomb",
             Run::Python("thread_bomb.py", &[]),
-            Want::process_limit(&[Ends::Exits(3)], ProcessLimit::Told),
+            Want::process_limit(&[Ends::Exits(3), Ends::Killed(9)], ProcessLimit::Told),
         ),
     ),
     everywhere(6, "a flood of text", Run::Words(&["yes"]), Want::ends(&[Ends::OutputLimit])),
