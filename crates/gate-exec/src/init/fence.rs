@@ -9,7 +9,7 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort,
     PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, Scope,
 };
-use rustix::process::{Gid, Resource, Rlimit, Uid, setrlimit};
+use rustix::process::{Gid, Resource, Rlimit, Uid, getrlimit, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities,
     set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
@@ -110,9 +110,11 @@ impl Fence {
     }
 
     fn limit(&self) -> io::Result<()> {
-        let set = |what, most: Option<u64>| match most {
-            None => Ok(()),
-            most => Ok(setrlimit(what, Rlimit { current: most, maximum: most })?),
+        let set = |what, most: Option<u64>| -> io::Result<()> {
+            let Some(most) = most else { return Ok(()) };
+            // An ordinary user may not have more than its gate has.
+            let most = Some(getrlimit(what).maximum.map_or(most, |it| it.min(most)));
+            Ok(setrlimit(what, Rlimit { current: most, maximum: most })?)
         };
         let bounds = &self.bounds;
         set(Resource::Core, Some(0))?;
