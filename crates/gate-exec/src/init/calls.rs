@@ -87,6 +87,10 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_request_key,
 ];
 
+/// What outlives every process, and is shared with all of the host: only a namespace contains it.
+const REFUSED_WITHOUT_NAMESPACE: &[libc::c_long] =
+    &[libc::SYS_shmget, libc::SYS_semget, libc::SYS_msgget, libc::SYS_mq_open];
+
 #[cfg(target_arch = "x86_64")]
 const REFUSED_HERE: &[libc::c_long] =
     &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_kexec_file_load];
@@ -112,7 +116,11 @@ pub(super) fn compile(sockets: Sockets) -> Result<Calls, Refusal> {
     let failed = |it: seccompiler::Error| Refusal::says("seccomp", &it.to_string());
     let backend = |it: seccompiler::BackendError| Refusal::says("seccomp", &it.to_string());
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    for call in REFUSED.iter().chain(REFUSED_HERE) {
+    let shared = match sockets {
+        Sockets::Listed { .. } => REFUSED_WITHOUT_NAMESPACE,
+        Sockets::Namespace => &[],
+    };
+    for call in REFUSED.iter().chain(REFUSED_HERE).chain(shared) {
         add(&mut rules, *call, &[]);
     }
     // Each flag alone is enough.
