@@ -11,7 +11,7 @@ use gate_exec::testing::{FakeSandbox, Scripted};
 use gate_exec::{ExecError, SandboxError, log_slice};
 use tokio_util::sync::CancellationToken;
 
-use crate::fixture::{Gate, contract, files, processes_with, room, text, tier};
+use crate::fixture::{Gate, contract, files, has_program, processes_with, room, text, tier};
 
 const EXITED_0: Outcome = Outcome::Exited { code: 0 };
 
@@ -433,7 +433,7 @@ fn preparing_and_running_may_move_between_threads() {
 /// A toolchain that was installed for the gate's user works, although the run has another home.
 #[tokio::test]
 async fn a_real_cargo_test_runs() {
-    if !tool_is_there("cargo") {
+    if !has_program("cargo") {
         return;
     }
     let manifest =
@@ -448,16 +448,4 @@ async fn a_real_cargo_test_runs() {
     assert!(said.contains("test result: FAILED. 0 passed; 1 failed"), "{said}");
     assert!(ran[0].usage.memory_peak_bytes > 10_000_000, "{:?}", ran[0].usage);
     workspace.dispose().await.unwrap();
-}
-
-/// Whether a program is on the `PATH`; says so where it is not, or fails where it must be.
-fn tool_is_there(tool: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap();
-    let found = std::env::split_paths(&path).any(|it| it.join(tool).is_file());
-    if !found {
-        let required = std::env::var_os("DONEGATE_TEST_REQUIRE_TOOLS").is_some_and(|it| it == "1");
-        assert!(!required, "there is no `{tool}` on the PATH");
-        println!("not run: there is no `{tool}` on the PATH");
-    }
-    found
 }

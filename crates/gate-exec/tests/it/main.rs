@@ -16,6 +16,7 @@ mod hostile;
 mod leaks;
 mod patches;
 mod protected;
+mod secrets;
 mod setup;
 mod tiers;
 mod tree_cache;

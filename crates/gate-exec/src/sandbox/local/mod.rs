@@ -98,7 +98,7 @@ impl LocalTier {
             gaps.push("no /dev/shm: semaphores that processes share cannot be made");
             gaps.push("no sockets but pairs, not even with a path");
         } else if self.tier == IsolationTier::Landlock {
-            gaps.push("sockets with a path are fenced by file permissions only");
+            gaps.push("sockets with a path, and /dev/shm, are fenced by file permissions only");
         }
         if self.workspace == WorkspaceKind::Overlay && !self.has_own_user() {
             gaps.push("a directory of the tree cannot be renamed, only copied (EXDEV)");
