@@ -145,7 +145,7 @@ pub(super) fn has_tool(tool: &str) -> bool {
 }
 
 /// Children of this process: pid, state, and words.
-pub(super) fn children() -> Vec<String> {
+pub(crate) fn children() -> Vec<String> {
     let mut found = Vec::new();
     for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();

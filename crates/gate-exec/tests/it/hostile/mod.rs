@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::alone::{Alone, is_alone};
 use crate::fixture::{Gate, files, found_tiers, marked, processes_of, text, tools_are_required};
 use host::Host;
+pub(crate) use host::children;
 use row::{Ends, ProcessLimit, Row, Run, Want};
 use table::{FILES, ROWS};
 
@@ -95,7 +96,7 @@ async fn run_table() -> Vec<String> {
         running.spawn(run_tier(tier, Arc::clone(&host), Arc::clone(&crowd)));
     }
     let mut faults: Vec<String> = running.join_all().await.into_iter().flatten().collect();
-    let children = host::children();
+    let children = children();
     if !children.is_empty() {
         faults.push(format!("at the end there are still {children:?}"));
     }
