@@ -4,9 +4,12 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::descendants;
+use rustix::process::{WaitOptions, waitpid};
+
+use super::fence::drop_user;
 use super::kill::Domain;
-use super::sys;
+use super::sys::{self, Fork};
+use super::{descendants, leave};
 
 /// How often the living are looked at.
 pub(super) const LOOK_EVERY_MS: u64 = 100;
@@ -75,12 +78,14 @@ pub(super) struct Living {
 #[derive(Debug)]
 pub(super) struct Looking {
     domain: Domain,
+    /// The user of the commands, where it is not this one.
+    uid: Option<u32>,
     next: Instant,
 }
 
 impl Looking {
-    pub(super) fn new(domain: Domain) -> Self {
-        Self { domain, next: Instant::now() + Duration::from_millis(LOOK_EVERY_MS) }
+    pub(super) fn new(domain: Domain, uid: Option<u32>) -> Self {
+        Self { domain, uid, next: Instant::now() + Duration::from_millis(LOOK_EVERY_MS) }
     }
 
     pub(super) fn until_next(&self) -> Duration {
@@ -112,17 +117,24 @@ impl Looking {
     /// Whether all of them together use more, where a page that several share since their fork counts
     /// once. What is not counted in time is taken to be like the rest.
     pub(super) fn use_more_than(&self, most: u64) -> io::Result<bool> {
-        let give_up = Instant::now() + Duration::from_millis(COUNT_FOR_MS);
         let pids = self.pids()?;
-        let (mut sum, mut counted) = (0, 0);
-        for pid in &pids {
-            sum += part_of_memory(*pid).or_else(|| Some(one(*pid)?.memory_bytes)).unwrap_or(0);
-            counted += 1;
-            if sum > most || Instant::now() > give_up {
-                break;
-            }
+        let Some(uid) = self.uid else { return Ok(count_more_than(&pids, most)) };
+        // A root without all capabilities, as in a container, may not look at other users' pages.
+        match sys::fork()? {
+            Fork::Child => leave(&drop_user(Some(uid)).and_then(|()| {
+                let is_more = count_more_than(&pids, most);
+                if is_more { Err(io::Error::other("they use more")) } else { Ok(()) }
+            })),
+            Fork::Parent(child) => loop {
+                match waitpid(Some(child), WaitOptions::empty()) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    waited => {
+                        let status = waited?.map(|it| it.1);
+                        return Ok(status.is_none_or(|it| it.exit_status() != Some(0)));
+                    }
+                }
+            },
         }
-        Ok(sum > most || sum / counted.max(1) * pids.len() as u64 > most)
     }
 
     fn pids(&self) -> io::Result<Vec<i32>> {
@@ -137,6 +149,19 @@ fn all_but_first() -> io::Result<Vec<i32>> {
     let names = fs::read_dir("/proc")?.flatten().map(|it| it.file_name());
     let pids = names.filter_map(|it| it.to_str().and_then(|it| it.parse().ok()));
     Ok(pids.filter(|it| *it != 1).collect())
+}
+
+fn count_more_than(pids: &[i32], most: u64) -> bool {
+    let give_up = Instant::now() + Duration::from_millis(COUNT_FOR_MS);
+    let (mut sum, mut counted) = (0, 0);
+    for pid in pids {
+        sum += part_of_memory(*pid).or_else(|| Some(one(*pid)?.memory_bytes)).unwrap_or(0);
+        counted += 1;
+        if sum > most || Instant::now() > give_up {
+            break;
+        }
+    }
+    sum > most || sum / counted.max(1) * pids.len() as u64 > most
 }
 
 /// Its own pages, and its part of those that it shares; `None` where the kernel does not tell.

@@ -64,8 +64,11 @@ pub(super) fn namespace_of(uid: u32) -> io::Result<OwnedFd> {
     let Fork::Parent(child) = sys::fork()? else { wait_in_new_namespace(teller) };
     drop(teller);
     let made = (|| {
-        let mut entered = [0];
-        io::Read::read_exact(&mut told, &mut entered)?;
+        let mut refused = [0; size_of::<i32>()];
+        io::Read::read_exact(&mut told, &mut refused)?;
+        if refused != [0; size_of::<i32>()] {
+            return Err(io::Error::from_raw_os_error(i32::from_ne_bytes(refused)));
+        }
         let map = format!("0 {uid} 1\n1 0 1\n");
         let pid = child.as_raw_nonzero();
         for file in ["uid_map", "gid_map"] {
@@ -86,9 +89,9 @@ pub(super) fn namespace_of(uid: u32) -> io::Result<OwnedFd> {
 fn wait_in_new_namespace(mut teller: io::PipeWriter) -> ! {
     // SAFETY: this process has one thread; nothing below touches memory that another could see.
     unsafe {
-        if rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWUSER).is_ok()
-            && io::Write::write_all(&mut teller, b"!").is_ok()
-        {
+        let entered = rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWUSER);
+        let refused = entered.err().map_or(0, rustix::io::Errno::raw_os_error);
+        if io::Write::write_all(&mut teller, &refused.to_ne_bytes()).is_ok() && refused == 0 {
             libc::pause();
         }
         libc::_exit(0)

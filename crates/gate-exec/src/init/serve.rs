@@ -177,7 +177,7 @@ impl<'a> Watched<'a> {
             end: pidfd_open(command, PidfdFlags::empty())
                 .map_err(Refusal::at("watching the command"))?,
             reaping: Reaping::of(command.as_raw_nonzero().get()),
-            looking: Looking::new(service.domain),
+            looking: Looking::new(service.domain, service.set_up.uid),
             memory_peak_bytes: 0,
             disk_was_full: false,
             process_limit_hit: false,

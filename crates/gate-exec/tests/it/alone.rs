@@ -61,6 +61,11 @@ impl Alone {
         self
     }
 
+    /// The ordinary user that it runs as.
+    pub(crate) fn user(&self) -> Option<u32> {
+        self.user
+    }
+
     /// A directory of its own, gone when this is dropped.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()

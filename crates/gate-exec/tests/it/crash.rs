@@ -16,7 +16,7 @@ use rustix::process::{getpid, set_child_subreaper};
 use tokio_util::sync::CancellationToken;
 
 use crate::alone::{Alone, is_alone};
-use crate::fixture::{Gate, files, found_tiers, marked, room, surveyed};
+use crate::fixture::{Gate, files, found_tiers, marked, room};
 use crate::hostile::children;
 use crate::leaks::cgroups_of;
 
@@ -80,7 +80,7 @@ fn watcher() {
         let dead = kill_in_mid_run(tier);
         let left = cgroups_of(dead);
         // Which is what a gate does when it starts.
-        runtime.block_on(surveyed());
+        runtime.block_on(found_tiers());
         println!("{}: {} control groups were left", tier.as_str(), left.len());
         assert_eq!(cgroups_of(dead), Vec::<PathBuf>::new(), "{}", tier.as_str());
     }

@@ -16,7 +16,7 @@ use gate_core::{
 use gate_exec::{
     Ended, ExecError, Job, LogPlace, PASSED_BY_DEFAULT, PrepareError, PrepareSettings, Preparer,
     Profile, Ran, RawExecution, Room, Run, SandboxError, SandboxTier, SourceRef, Sources, Surveyed,
-    TierSettings, Workspace, run_commands, survey,
+    TierSettings, Workspace, open_tier, run_commands, survey,
 };
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -238,21 +238,29 @@ pub(crate) fn profile() -> Profile {
     Profile::from_environment(std::env::vars_os(), &PASSED_BY_DEFAULT)
 }
 
-/// The tiers of this machine that the executable builds by itself, strongest first. Says which it does not
-/// have, and fails where they must be. Containers need an image, and have tests of their own.
+/// The tiers that the executable builds by itself, strongest first: each, or why it is refused. Containers
+/// need an engine and an image, and have tests of their own.
+pub(crate) async fn own_tiers(
+    settings: &TierSettings,
+) -> Vec<(IsolationTier, Result<Arc<dyn SandboxTier>, String>)> {
+    let mut found = Vec::new();
+    for tier in [IsolationTier::Namespace, IsolationTier::Landlock, IsolationTier::Process] {
+        found.push((tier, open_tier(tier, settings).await));
+    }
+    found
+}
+
+/// Those that this machine has. Says which it does not have, and fails where they must be.
 pub(crate) async fn found_tiers() -> Vec<Arc<dyn SandboxTier>> {
     let required = std::env::var_os("DONEGATE_TEST_REQUIRE_TIERS").unwrap_or_default();
     let required = required.to_string_lossy().into_owned();
     let mut found = Vec::new();
-    for Surveyed { tier, result, advice } in surveyed().await {
-        if tier == IsolationTier::Container {
-            continue;
-        }
+    for (tier, result) in own_tiers(&settings()).await {
         match result {
             Ok(tier) => found.push(tier),
             Err(error) => {
                 let name = tier.as_str();
-                println!("tier {name}: not run: {error}; {}", advice.unwrap_or_default());
+                println!("tier {name}: not run: {error}");
                 let must_be = required.split(',').any(|it| it.trim() == name);
                 assert!(!must_be, "tier {name} must be here: {error}");
             }
@@ -317,6 +325,13 @@ pub(crate) fn processes_with(directory: &Path) -> Vec<String> {
         }
     }
     found
+}
+
+/// What is mounted below the directory of all temporary ones: of others, too, but for a process that is alone.
+pub(crate) fn temporary_mounts() -> Vec<String> {
+    let wanted = std::env::temp_dir().to_str().unwrap().to_owned();
+    let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
+    mounts.lines().filter(|it| it.contains(&wanted)).map(str::to_owned).collect()
 }
 
 /// The living processes with this in their environment, of those that this user may look into.

@@ -15,7 +15,7 @@ use rustix::process::{getpid, set_child_subreaper};
 use tokio_util::sync::CancellationToken;
 
 use crate::alone::{Alone, is_alone};
-use crate::fixture::{Gate, Repository, files, found_tiers, room};
+use crate::fixture::{Gate, Repository, files, found_tiers, room, temporary_mounts};
 
 const RUNS: usize = 200;
 const SOAK_RUNS: usize = 2_000;
@@ -141,7 +141,7 @@ struct Counts {
     /// Zombies too.
     children: Vec<String>,
     directories: usize,
-    mounts: String,
+    mounts: Vec<String>,
     cgroups: Vec<PathBuf>,
     shared_memory: Vec<PathBuf>,
 }
@@ -154,7 +154,7 @@ fn counts(gate: &Gate) -> Counts {
         descriptors: fs::read_dir("/proc/self/fd").unwrap().count(),
         children: children(),
         directories,
-        mounts: fs::read_to_string("/proc/self/mountinfo").unwrap(),
+        mounts: temporary_mounts(),
         cgroups: cgroups_of(std::process::id()),
         shared_memory: shared_memory(),
     }

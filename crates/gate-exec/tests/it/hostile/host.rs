@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::getpid;
 
-use crate::fixture::text;
+use crate::fixture::{temporary_mounts, text};
 
 /// A variable of the gate that no command may see.
 pub(super) const SECRET: (&str, &str) = ("GATE_EXEC_TEST_SECRET", "only the gate knows");
@@ -127,8 +127,7 @@ impl Host {
                 seen.insert(format!("{} of {} bytes, {times:?}", file.display(), it.len()));
             }
         }
-        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
-        seen.insert(format!("{} mounts", mounts.lines().count()));
+        seen.extend(temporary_mounts().into_iter().map(|it| format!("mount {it}")));
         seen
     }
 }
