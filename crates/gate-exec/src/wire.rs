@@ -81,6 +81,10 @@ pub(crate) struct NamespaceWalls {
 pub(crate) struct ContainerWalls {
     /// Whether the gate's proxy gets a listener inside.
     pub(crate) proxy: bool,
+    /// What the engine was asked to bound memory and what is written to, together.
+    pub(crate) engine_memory_bytes: u64,
+    /// The same for processes.
+    pub(crate) engine_processes: u64,
 }
 
 /// What the init itself enforces.
@@ -108,8 +112,6 @@ pub(crate) struct Bounds {
 pub(crate) struct Ready {
     pub(crate) landlock_abi: Option<u32>,
     pub(crate) loopback: bool,
-    /// Whether a container engine's cgroup bounds memory and processes.
-    pub(crate) engine_bounds: bool,
 }
 
 /// One command.

@@ -14,7 +14,7 @@ use rustix::process::{Resource, chdir, getrlimit, umask};
 
 use super::engine_counts::EngineCounts;
 use crate::limits::{CONTAINER_BASE, CONTAINER_DISK};
-use crate::wire::{Bounds, Refusal, SetUp};
+use crate::wire::{ContainerWalls, Refusal, SetUp};
 use crate::workspace::copy_tree;
 
 /// The line to the gate.
@@ -22,17 +22,18 @@ pub(super) fn line(socket: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(socket)
 }
 
-/// Adds what only the container knows: which bounds its engine has set.
+/// Takes what only the container knows into account: more open files than the engine allows cannot be had.
 pub(super) fn complete(set_up: &mut SetUp) {
-    let bounded = EngineCounts::are_bounds();
-    let open_files_most = getrlimit(Resource::Nofile).maximum;
-    let Bounds { memory_in_cgroup, processes_of_user, open_files, .. } = &mut set_up.bounds;
-    *memory_in_cgroup = bounded;
-    if bounded {
-        *processes_of_user = None;
-    }
-    // More than the engine allows cannot be had.
-    *open_files = open_files.map(|it| it.min(open_files_most.unwrap_or(it)));
+    let most = getrlimit(Resource::Nofile).maximum;
+    let open_files = &mut set_up.bounds.open_files;
+    *open_files = open_files.map(|it| it.min(most.unwrap_or(it)));
+}
+
+/// Refuses where the engine was asked for bounds and has set none, as one without cgroups does.
+pub(super) fn check_bounds(walls: ContainerWalls) -> Result<(), Refusal> {
+    const WHY: &str = "the engine bounds neither memory nor processes here; let it run as root, or give its user cgroups of version 2 with the controllers `memory` and `pids`";
+    let bounded = EngineCounts::are_within(walls.engine_memory_bytes, walls.engine_processes);
+    if bounded { Ok(()) } else { Err(Refusal::says("looking for the engine's bounds", WHY)) }
 }
 
 /// Lays the workspace out on the disk of the run, which is as large as its limit.

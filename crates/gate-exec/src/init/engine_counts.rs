@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 /// Where engines show a container its own cgroup.
 const CGROUP: &str = "/sys/fs/cgroup";
-/// What version 1 calls no limit is the largest number of whole pages; nobody sets one like it.
-const UNLIMITED_BYTES: u64 = 1 << 62;
 
 /// How often the kernel said no.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -23,9 +21,9 @@ impl EngineCounts {
         Self::in_directory(Path::new(CGROUP))
     }
 
-    /// Whether both memory and processes are bounded.
-    pub(super) fn are_bounds() -> bool {
-        bounded(Path::new(CGROUP))
+    /// Whether both memory and processes are bounded, and by no more than this.
+    pub(super) fn are_within(memory_bytes: u64, processes: u64) -> bool {
+        within(Path::new(CGROUP), memory_bytes, processes)
     }
 
     fn in_directory(root: &Path) -> Self {
@@ -40,12 +38,13 @@ impl EngineCounts {
     }
 }
 
-fn bounded(root: &Path) -> bool {
-    let is_number = |files, most: u64| {
-        read(root, files).and_then(|it| it.trim().parse().ok()).is_some_and(|it: u64| it < most)
+fn within(root: &Path, memory_bytes: u64, processes: u64) -> bool {
+    let is_at_most = |files, most: u64| {
+        // Without a limit, it is a word, or a number that is larger than any.
+        read(root, files).and_then(|it| it.trim().parse().ok()).is_some_and(|it: u64| it <= most)
     };
-    is_number(["memory.max", "memory/memory.limit_in_bytes"], UNLIMITED_BYTES)
-        && is_number(["pids.max", "pids/pids.max"], u64::MAX)
+    is_at_most(["memory.max", "memory/memory.limit_in_bytes"], memory_bytes)
+        && is_at_most(["pids.max", "pids/pids.max"], processes)
 }
 
 /// The file of version 2, or that of version 1.
@@ -83,7 +82,9 @@ mod tests {
             ("pids/pids.events", "max 5\n"),
         ]);
         for root in [first.path(), second.path()] {
-            assert!(bounded(root));
+            assert!(within(root, 1 << 30, 256));
+            // Those of something larger that the container is in are not its own.
+            assert!(!within(root, (1 << 30) - 1, 256) && !within(root, 1 << 30, 255));
             let counts = EngineCounts::in_directory(root);
             assert_eq!(counts, EngineCounts { out_of_memory: 3, process_limit: 5 });
         }
@@ -98,7 +99,7 @@ mod tests {
             &[("memory/memory.limit_in_bytes", "9223372036854771712\n"), ("pids/pids.max", "9\n")],
         ] {
             let root = group(files);
-            assert!(!bounded(root.path()), "{files:?}");
+            assert!(!within(root.path(), 1 << 30, 256), "{files:?}");
             assert_eq!(EngineCounts::in_directory(root.path()), EngineCounts::default());
         }
     }

@@ -118,7 +118,8 @@ fn put_up(set_up: &SetUp) -> Result<Stands, Refusal> {
             Ok(Stands::Here(domain))
         }
         Walls::Landlock(_) => Ok(Stands::Here(Domain::scoped()?)),
-        Walls::Container(_) => {
+        Walls::Container(walls) => {
+            container::check_bounds(*walls)?;
             let domain = Domain::namespace()?;
             container::lay_out(set_up)?;
             Ok(Stands::Here(domain))

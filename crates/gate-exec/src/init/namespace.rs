@@ -73,7 +73,7 @@ pub(super) fn wait_for(first: Pid) -> io::Result<()> {
 pub(super) fn proxy_listener(set_up: &SetUp) -> Result<Option<TcpListener>, Refusal> {
     match &set_up.walls {
         Walls::Namespace(NamespaceWalls { proxy: true, .. })
-        | Walls::Container(ContainerWalls { proxy: true }) => {
+        | Walls::Container(ContainerWalls { proxy: true, .. }) => {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT));
             listener.map(Some).map_err(Refusal::at("listening for the proxy"))
         }

@@ -65,9 +65,7 @@ impl<'a> Service<'a> {
             Walls::None | Walls::Namespace(_) | Walls::Container(_) => true,
             Walls::Landlock(_) => false,
         };
-        let engine_bounds =
-            matches!(self.set_up.walls, Walls::Container(_)) && EngineCounts::are_bounds();
-        Ready { landlock_abi: self.fence.landlock_abi(), loopback, engine_bounds }
+        Ready { landlock_abi: self.fence.landlock_abi(), loopback }
     }
 
     pub(super) fn serve(&self) -> io::Result<()> {

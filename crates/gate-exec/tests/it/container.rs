@@ -355,6 +355,8 @@ async fn nothing_of_the_host_can_be_reached() {
         run.said("ls /donegate/line /gate").await,
         "/donegate/line:\n\n/gate:\nhome\ntmp\nworkspace\n"
     );
+    let etc = run.said("cat /etc/hosts /etc/resolv.conf /etc/hostname").await;
+    assert_eq!(etc.trim_end(), "127.0.0.1 localhost donegate\n::1 localhost\ndonegate");
     let gate_words = run.said("cat /proc/mounts /proc/1/cmdline").await;
     assert!(!gate_words.contains("CALLBACK"), "{gate_words}");
     run.close().await;
@@ -393,6 +395,47 @@ async fn one_run_leaves_nothing_to_the_next() {
     let left = next.said("find . $HOME /tmp /dev/shm -name x").await;
     assert_eq!(left, "");
     next.close().await;
+}
+
+#[tokio::test]
+async fn a_contract_with_an_image_is_run_in_it_and_prepared_in_it() {
+    let Some(tier) = tier().await else { return };
+    let gate = Gate::new();
+    let workspace = gate.prepare(&files(&[("a", "1")])).await.unwrap();
+    let mut parts = gate_core::testing::parts();
+    parts.environment.image = Some(TEST_IMAGE.to_owned());
+    parts.environment.setup = vec![command(&["sh", "-c", "cat a > prepared; echo $https_proxy"])];
+    parts.environment.setup_network = NetworkAccess::Full;
+    let read = "cat prepared; bash -c 'exec 3<>/dev/tcp/127.0.0.1/3128' || exit 7";
+    parts.checks = vec![gate_core::testing::command_check("tests", &["sh", "-c", read])];
+    let contract = gate_core::Contract::parse(parts).unwrap();
+    let cancel = CancellationToken::new();
+    let ran = gate.run_with((&contract, &workspace), tier.as_ref(), &cancel).await.unwrap();
+    let [execution] = &ran.executions[..] else { panic!("{ran:?}") };
+    assert_eq!(execution.outcome, Outcome::Exited { code: 7 });
+    assert_eq!(text(&execution.stdout.head), "1");
+    assert_eq!(ran.isolation.tier, IsolationTier::Container);
+    assert_eq!(ran.isolation.setup, gate_core::SetupUse::Run);
+    assert_eq!(ran.root.to_str(), Some("/gate/workspace"));
+    workspace.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_sandbox_that_nobody_waits_for_takes_its_container_with_it() {
+    let Some(mut run) = Run::open(Wish::default()).await else { return };
+    let words = ["sh", "-c", "trap '' TERM; sleep 1618033"];
+    let running = run.run(&words);
+    let started = async {
+        while !is_running(&["sleep", "1618033"]) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        ended = running => panic!("{ended:?}"),
+        () = started => {}
+    }
+    drop(run);
+    wait_until("the command is gone", || !is_running(&["sleep", "1618033"]));
 }
 
 #[tokio::test]

@@ -31,21 +31,34 @@ pub(super) struct Image {
     pub(super) variables: Vec<(String, String)>,
 }
 
+/// Why a contract's image cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[error("the image `{name}` could not be had")]
+pub(super) struct NoImage {
+    name: String,
+    source: EngineError,
+}
+
 impl Image {
     /// The image of that name; it is fetched where it is not there.
     pub(super) fn have(
         engine: &Engine,
         name: &str,
         cancelled: &PipeReader,
-    ) -> Result<Self, EngineError> {
-        if let Ok(image) = Self::find(engine, name) {
-            return Ok(image);
-        }
+    ) -> Result<Self, NoImage> {
         let full = full_name(name);
+        match Self::find(engine, name) {
+            Ok(image) => return Ok(image),
+            Err(EngineError::Refused { .. }) => {}
+            // An engine that does not answer says nothing about its images.
+            Err(source) => return Err(NoImage { name: full, source }),
+        }
         let words = ["pull".into(), "--quiet".into(), OsString::from(&full)];
         tracing::info!(image = full, "an image is fetched");
-        engine.call(&words, Duration::from_secs(IMAGE_PULL_SECONDS), Some(cancelled))?;
-        Self::find(engine, &full)
+        engine
+            .call(&words, Duration::from_secs(IMAGE_PULL_SECONDS), Some(cancelled))
+            .and_then(|_| Self::find(engine, &full))
+            .map_err(|source| NoImage { name: full, source })
     }
 
     /// One that holds nothing, so that what is run in it is the gate's own.

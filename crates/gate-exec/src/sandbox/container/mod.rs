@@ -10,7 +10,9 @@ mod engine;
 mod image;
 mod name;
 mod program;
+mod request;
 mod running;
+mod sandbox;
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
@@ -22,24 +24,21 @@ use async_trait::async_trait;
 use gate_core::{
     Chain, Isolation, IsolationTier, MemoryBound, NetworkAccess, RunLimits, SetupUse, WorkspaceKind,
 };
-use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use self::engine::{Engine, LABEL};
+use self::engine::Engine;
 use self::image::Image;
 use self::program::InitWords;
+use self::request::Request;
 use self::running::{Line, Running, kernel_uid};
-use super::outcome::{ended, failed};
+use self::sandbox::ContainerSandbox;
+use super::outcome::failed;
 use super::room::OwnRoom;
 use super::uids::{Uid, Uids};
 use super::way_out::{Guard, proxy_variables};
-use super::{Egress, Ended, Job, Room, Sandbox, SandboxError, SandboxTier};
-use crate::attend::{self, AttendError, Init, Task};
-use crate::init;
-use crate::limits::{
-    CONTAINER_BASE, CONTAINER_DISK, CONTAINER_INIT, CONTAINER_LINE, CONTAINER_SHARED_MEMORY_BYTES,
-    CONTAINER_SIDE_DISK_BYTES, PROXY_PORT,
-};
+use super::{Egress, Room, Sandbox, SandboxError, SandboxTier};
+use crate::attend::{self, Init};
+use crate::limits::{CONTAINER_DISK, CONTAINER_SIDE_DISK_BYTES, PROXY_PORT};
 use crate::wire::{Bounds, ContainerWalls, SetUp, Walls};
 use crate::workspace::{Ground, Plot};
 
@@ -48,10 +47,6 @@ const CONTAINER_WORKSPACE: &str = "/gate/workspace";
 const TIER: IsolationTier = IsolationTier::Container;
 /// The image of the self-test: nothing of it is ever executed.
 pub(super) const EMPTY_IMAGE: &str = "donegate-self-test:1";
-/// What laying out the workspace, becoming the user of commands, and ending them takes. No command has any of it.
-const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
-/// Processes of the init itself, which the engine counts.
-const OWN_PROCESSES: u64 = 3;
 /// Where users of commands begin, if the gate is no root and the engine maps users.
 const UID_BASE: u32 = 61_000;
 
@@ -86,7 +81,6 @@ struct Parts {
 struct Seen {
     kernel_uid: u32,
     landlock_abi: Option<u32>,
-    engine_bounds: bool,
 }
 
 impl ContainerTier {
@@ -134,76 +128,35 @@ impl ContainerTier {
         let line = Line::listen(room.place.join("line"))
             .map_err(|it| stage("listening for the container", it))?;
         let name = name::new();
-        let words = self.words(&name, room, &image, line.directory())?;
+        let request = Request {
+            is_podman: self.0.engine.is_podman,
+            name: &name,
+            image: &image,
+            limits: room.limits,
+            init: &self.0.init,
+            program: self.0.program.path(),
+            line: line.directory(),
+            base: &room.base,
+        };
+        let proxy = room.network == NetworkAccess::Full && self.0.egress.is_some();
+        let walls = request.walls_of_init(proxy);
+        let words = request.words().map_err(|it| stage("laying in the gate's files", it))?;
         let started = Running::start(&self.0.engine, name, &words, line, cancelled);
         let (running, line, pid) = started.map_err(|it| stage("starting the container", it))?;
-        let proxy = room.network == NetworkAccess::Full && self.0.egress.is_some();
-        let set_up = set_up(room, &image, &uid, proxy);
+        let set_up = set_up(room, &image, &uid, walls);
         let mut init =
             Init::over(line, Box::new(running), &set_up, None).map_err(|it| failed(TIER, it))?;
-        let seen = Seen {
-            kernel_uid: kernel_uid(pid, uid.number),
-            landlock_abi: init.ready.landlock_abi,
-            engine_bounds: init.ready.engine_bounds,
-        };
+        let seen =
+            Seen { kernel_uid: kernel_uid(pid, uid.number), landlock_abi: init.ready.landlock_abi };
         self.0.seen.get_or_init(|| seen);
         let guard = self.serve(init.proxy.take())?;
         let network = room.network;
-        Ok(ContainerSandbox { init: Some(init), _uid: uid, seen, network, guard })
+        Ok(ContainerSandbox { init: Some(init), uid: Some(uid), seen, network, guard })
     }
 
     fn serve(&self, listener: Option<TcpListener>) -> Result<Guard, SandboxError> {
         let served = self.0.egress.as_ref().zip(listener).map(|(it, at)| it.serve(at));
         served.transpose().map(Guard).map_err(|it| stage("serving the proxy", it))
-    }
-
-    /// Asks the engine for one container. No value of a variable is among the words.
-    fn words(
-        &self,
-        name: &str,
-        room: &OwnRoom,
-        image: &Image,
-        line: &Path,
-    ) -> Result<Vec<OsString>, SandboxError> {
-        let limits = room.limits;
-        let mut words = plain(&["run", "--detach", "--rm", "--pull", "never", "--name", name]);
-        let mut add = |more: &[&str]| words.extend(plain(more));
-        add(&["--label", &format!("{LABEL}=1"), "--log-driver", "none", "--no-healthcheck"]);
-        add(&["--network", "none", "--hostname", "donegate", "--ipc", "private"]);
-        add(&["--read-only", "--user", "0:0", "--workdir", "/", "--stop-timeout", "0"]);
-        add(&["--security-opt", "no-new-privileges", "--security-opt", "label=disable"]);
-        add(&["--cap-drop", "all"]);
-        for capability in CAPABILITIES {
-            add(&["--cap-add", capability]);
-        }
-        // What is written is in memory too; its own limits bound it, and the init watches the rest.
-        let side = 3 * CONTAINER_SIDE_DISK_BYTES + CONTAINER_SHARED_MEMORY_BYTES;
-        let memory = (limits.memory_bytes() + limits.disk_bytes() + side).to_string();
-        add(&["--memory", &memory, "--memory-swap", &memory]);
-        add(&["--pids-limit", &(u64::from(limits.processes) + OWN_PROCESSES).to_string()]);
-        add(&["--shm-size", &CONTAINER_SHARED_MEMORY_BYTES.to_string()]);
-        let entries = (!self.0.engine.is_podman).then(|| limits.disk_entries());
-        add(&["--tmpfs", &disk(CONTAINER_DISK, "755", limits.disk_bytes(), entries)]);
-        for (directory, mode) in [("/tmp", "1777"), ("/var/tmp", "1777"), ("/run", "1777")] {
-            add(&["--tmpfs", &disk(directory, mode, CONTAINER_SIDE_DISK_BYTES, entries)]);
-        }
-        if self.0.engine.is_podman {
-            add(&["--read-only-tmpfs=false", "--image-volume", "ignore", "--http-proxy=false"]);
-        }
-        for name in image.misleading() {
-            add(&["--env", &format!("{name}=")]);
-        }
-        let (program, base) = (self.0.program.path(), &room.base);
-        for (from, to) in
-            [(program, CONTAINER_INIT), (line, CONTAINER_LINE), (base, CONTAINER_BASE)]
-        {
-            words.extend(["--mount".into(), bind(from, to)?]);
-        }
-        let InitWords { entrypoint, arguments } = &self.0.init;
-        words.extend(plain(&["--entrypoint", entrypoint, &image.id]));
-        words.extend(arguments.iter().map(OsString::from));
-        words.extend(plain(&[init::SUBCOMMAND, &format!("{CONTAINER_LINE}/{}", running::SOCKET)]));
-        Ok(words)
     }
 
     fn known_gaps(&self) -> Vec<String> {
@@ -224,50 +177,26 @@ impl ContainerTier {
                 "volumes that an image asks for can be written, on the host's disk".to_owned(),
             );
         }
-        if seen.is_some_and(|it| !it.engine_bounds) {
-            gaps.push(
-                "the engine bounds no memory here; the init counts it ten times a second"
-                    .to_owned(),
-            );
-        }
         gaps
     }
 }
 
-fn plain(words: &[&str]) -> Vec<OsString> {
-    words.iter().map(OsString::from).collect()
-}
-
-fn disk(at: &str, mode: &str, bytes: u64, entries: Option<u64>) -> String {
-    let entries = entries.map_or_else(String::new, |it| format!(",nr_inodes={it}"));
-    format!("{at}:rw,exec,nosuid,nodev,mode={mode},size={bytes}{entries}")
-}
-
-/// Engines read this as fields between commas.
-fn bind(from: &Path, to: &str) -> Result<OsString, SandboxError> {
-    let Some(from) = from.to_str().filter(|it| !it.contains([',', '"'])) else {
-        let error = format!("the engine cannot be given the path {}", from.display());
-        return Err(stage("laying in the gate's files", io::Error::other(error)));
-    };
-    Ok(format!("type=bind,source={from},target={to},readonly").into())
-}
-
-fn set_up(room: &OwnRoom, image: &Image, uid: &Uid, proxy: bool) -> SetUp {
+fn set_up(room: &OwnRoom, image: &Image, uid: &Uid, walls: ContainerWalls) -> SetUp {
     let below = |name: &str| OsString::from(format!("{CONTAINER_DISK}/{name}"));
     let mut own = vec![("HOME", below("home")), ("TMPDIR", below("tmp")), ("USER", "gate".into())];
-    own.extend(proxy.then_some(PROXY_PORT).into_iter().flat_map(proxy_variables));
+    own.extend(walls.proxy.then_some(PROXY_PORT).into_iter().flat_map(proxy_variables));
     let limits = room.limits;
     SetUp {
-        walls: Walls::Container(ContainerWalls { proxy }),
+        walls: Walls::Container(walls),
         uid: Some(uid.number),
         directory: CONTAINER_WORKSPACE.into(),
         variables: image.environment(&room.variables, own),
         bounds: Bounds {
             memory_bytes: Some(limits.memory_bytes()),
-            // The init sees whether it is so.
-            memory_in_cgroup: false,
+            // The init makes sure that it is so.
+            memory_in_cgroup: true,
             processes_max: Some(limits.processes.into()),
-            processes_of_user: Some(u64::from(limits.processes) + OWN_PROCESSES),
+            processes_of_user: None,
             open_files: Some(limits.open_files.into()),
             cpu_ms: Some(u64::from(limits.cpu_seconds) * 1000),
             disk_bytes: limits.disk_bytes(),
@@ -296,13 +225,12 @@ impl SandboxTier for ContainerTier {
 
     fn isolation(&self, limits: RunLimits) -> Isolation {
         let seen = self.0.seen.get();
-        let bounded = seen.is_some_and(|it| it.engine_bounds);
         Isolation {
             tier: TIER,
             kernel_uid: seen.map_or(self.0.uids.0, |it| it.kernel_uid),
             landlock_abi: seen.and_then(|it| it.landlock_abi),
             loopback: true,
-            memory_bound: if bounded { MemoryBound::Engine } else { MemoryBound::Watched },
+            memory_bound: MemoryBound::Engine,
             workspace: WorkspaceKind::Copy,
             setup: SetupUse::None,
             limits,
@@ -329,84 +257,5 @@ impl SandboxTier for ContainerTier {
             Err(_) if cancel.is_cancelled() => Err(SandboxError::Cancelled),
             Err(error) => Err(error),
         }
-    }
-}
-
-/// The commands of one run.
-#[derive(Debug)]
-struct ContainerSandbox {
-    /// Away while a command runs.
-    init: Option<Init>,
-    /// Held until the container is gone.
-    _uid: Uid,
-    seen: Seen,
-    network: NetworkAccess,
-    guard: Guard,
-}
-
-#[async_trait]
-impl Sandbox for ContainerSandbox {
-    fn root(&self) -> &Path {
-        Path::new(CONTAINER_WORKSPACE)
-    }
-
-    fn kernel_uid(&self) -> u32 {
-        self.seen.kernel_uid
-    }
-
-    fn landlock_abi(&self) -> Option<u32> {
-        self.seen.landlock_abi
-    }
-
-    async fn run(
-        &mut self,
-        job: &Job<'_>,
-        cancel: &CancellationToken,
-    ) -> Result<Ended, SandboxError> {
-        let lost = |it: io::Error| stage("running the command", it);
-        let task = Task {
-            words: job.command.to_words().into_iter().map(Into::into).collect(),
-            time: job.time_limit,
-            output_bytes: job.output_bytes_max,
-            logs: Some(job.logs.clone()),
-            disk: None,
-        };
-        let mut init =
-            self.init.take().ok_or_else(|| lost(io::Error::other("its init is gone")))?;
-        let work = move |cancelled: &PipeReader| {
-            let finished = init.run(&task, cancelled);
-            (init, finished)
-        };
-        let (init, finished) = attend::with_thread(work, cancel).await.map_err(lost)?;
-        self.init = Some(init);
-        ended(finished.map_err(|it| failed(TIER, it))?, job, TIER)
-    }
-
-    async fn with_network(
-        mut self: Box<Self>,
-        network: NetworkAccess,
-    ) -> Result<Box<dyn Sandbox>, SandboxError> {
-        match (self.network, network) {
-            (NetworkAccess::None, NetworkAccess::Full) => {
-                let why = "a container that was started without a way out gets none later; let `setup` have `network: full` as well";
-                return Err(stage("opening the network", why));
-            }
-            // The listener was the only way out.
-            (NetworkAccess::Full, NetworkAccess::None) => self.guard = Guard(None),
-            (NetworkAccess::None, NetworkAccess::None)
-            | (NetworkAccess::Full, NetworkAccess::Full) => {}
-        }
-        self.network = network;
-        Ok(self)
-    }
-
-    async fn close(mut self: Box<Self>) -> Result<(), SandboxError> {
-        let Some(init) = self.init.take() else { return Ok(()) };
-        let closed = spawn_blocking(move || init.close()).await;
-        let closed = closed.map_err(|it| AttendError::System {
-            stage: "taking the sandbox down",
-            source: io::Error::other(it),
-        });
-        closed.flatten().map_err(|it| failed(TIER, it))
     }
 }

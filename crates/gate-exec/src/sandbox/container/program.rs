@@ -13,6 +13,10 @@ use crate::limits::CONTAINER_INIT;
 
 const EXECUTABLE: &str = "donegate";
 
+/// What engines would make of the host's own, with its names and its neighbours.
+const FILES: [(&str, &str); 2] =
+    [("hosts", "127.0.0.1 localhost donegate\n::1 localhost\n"), ("resolv.conf", "")];
+
 /// How a container starts this executable: at once, or by its loader.
 #[derive(Debug, Clone)]
 pub(super) struct InitWords {
@@ -50,6 +54,11 @@ pub(super) fn lay_in(directory: &Path) -> io::Result<InitWords> {
     }
     let inside = |name: &str| format!("{CONTAINER_INIT}/{name}");
     let executable = inside(EXECUTABLE);
+    for (name, text) in FILES {
+        let file = directory.join(name);
+        fs::write(&file, text)?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644))?;
+    }
     Ok(match loader {
         Some(loader) => InitWords {
             entrypoint: inside(&loader),
@@ -82,6 +91,11 @@ fn libraries() -> Vec<PathBuf> {
     // The executable itself has no name there, and what the kernel lays in has no path.
     found.retain(|it| it.is_absolute() && it.exists());
     found
+}
+
+/// Each file of `/etc` that a container gets from here, and where it is.
+pub(super) fn etc(directory: &Path) -> [(PathBuf, String); 2] {
+    FILES.map(|(name, _)| (directory.join(name), format!("/etc/{name}")))
 }
 
 #[cfg(test)]
