@@ -292,6 +292,7 @@ fn ending(decided: Option<Ending>, record: &Record, out_of_memory: bool) -> Endi
         HowItEnded::NotExecutable(errno) => Ending::NotExecutable(errno),
         HowItEnded::OutOfMemory => Ending::OutOfMemory,
         HowItEnded::CpuLimit => Ending::CpuLimit,
+        HowItEnded::DiskFull => Ending::DiskFull,
         HowItEnded::CutOff => Ending::Cancelled,
     }
 }

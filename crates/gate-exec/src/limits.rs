@@ -76,7 +76,9 @@ pub const ENGINE_CALL_SECONDS: u64 = 60;
 pub const IMAGE_PULL_SECONDS: u64 = 900;
 /// What is told of what a container engine complains of.
 pub const ENGINE_MESSAGE_BYTES_MAX: usize = 1024;
-/// A container's `/tmp`, `/var/tmp`, and `/run`, each, beside the disk of its run.
+/// What can be written in a container beside the disk of its run, since commands expect it to be there.
+pub const CONTAINER_SIDE_DISKS: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+/// Each of them.
 pub const CONTAINER_SIDE_DISK_BYTES: u64 = 256 * 1024 * 1024;
 /// A container's `/dev/shm`.
 pub const CONTAINER_SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;

@@ -160,6 +160,8 @@ pub(crate) enum HowItEnded {
     NotExecutable(i32),
     OutOfMemory,
     CpuLimit,
+    /// It made more files than it may; where a file system counts them, that says so by itself.
+    DiskFull,
     /// The gate said so.
     CutOff,
 }

@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use rustix::fs::Mode;
 use rustix::process::{Resource, chdir, getrlimit, umask};
 
 use super::engine_counts::EngineCounts;
-use crate::limits::{CONTAINER_BASE, CONTAINER_DISK};
+use crate::limits::{CONTAINER_BASE, CONTAINER_DISK, CONTAINER_SIDE_DISKS};
 use crate::wire::{ContainerWalls, Refusal, SetUp};
 use crate::workspace::copy_tree;
 
@@ -50,12 +50,22 @@ pub(super) fn lay_out(set_up: &SetUp) -> Result<(), Refusal> {
         .map_err(Refusal::at("copying the workspace"))?;
     }
     let temporary = Path::new(CONTAINER_DISK).join("tmp");
+    let give = || match owner {
+        Some((user, group)) => chown(&temporary, Some(user), Some(group)),
+        None => Ok(()),
+    };
     DirBuilder::new()
-        .mode(0o777)
         .create(&temporary)
-        .and_then(|()| fs::set_permissions(&temporary, fs::Permissions::from_mode(0o1777)))
-        .and_then(|()| {
-            owner.map_or(Ok(()), |(user, group)| chown(&temporary, Some(user), Some(group)))
-        })
-        .map_err(Refusal::at("making a temporary directory"))
+        .and_then(|()| open_to_all(&temporary))
+        .and_then(|()| give())
+        .map_err(Refusal::at("making a temporary directory"))?;
+    // Engines give them the mode that they have in the image.
+    CONTAINER_SIDE_DISKS
+        .iter()
+        .try_for_each(|it| open_to_all(Path::new(it)))
+        .map_err(Refusal::at("opening temporary directories"))
+}
+
+fn open_to_all(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o1777))
 }

@@ -26,6 +26,11 @@ impl EngineCounts {
         within(Path::new(CGROUP), memory_bytes, processes)
     }
 
+    /// Memory of all processes together, what they share counted once; without files, also those in memory.
+    pub(super) fn memory_bytes() -> Option<u64> {
+        memory_in(Path::new(CGROUP))
+    }
+
     fn in_directory(root: &Path) -> Self {
         let count = |files: [&str; 2], word: &str| {
             let text = read(root, files).unwrap_or_default();
@@ -36,6 +41,15 @@ impl EngineCounts {
             process_limit: count(["pids.events", "pids/pids.events"], "max "),
         }
     }
+}
+
+fn memory_in(root: &Path) -> Option<u64> {
+    let text = read(root, ["memory.stat", "memory/memory.stat"])?;
+    let of_all = |line: &str| {
+        let value = line.strip_prefix("anon ").or_else(|| line.strip_prefix("total_rss "))?;
+        value.trim().parse().ok()
+    };
+    text.lines().find_map(of_all)
 }
 
 fn within(root: &Path, memory_bytes: u64, processes: u64) -> bool {
@@ -71,12 +85,14 @@ mod tests {
     fn both_versions_are_read() {
         let second = group(&[
             ("memory.max", "1073741824\n"),
+            ("memory.stat", "anon 4096\nfile 8192\nanon_thp 1\n"),
             ("memory.events", "low 0\nmax 7\noom 2\noom_kill 3\noom_group_kill 0\n"),
             ("pids.max", "256\n"),
             ("pids.events", "max 5\n"),
         ]);
         let first = group(&[
             ("memory/memory.limit_in_bytes", "1073741824\n"),
+            ("memory/memory.stat", "cache 1\nrss 2\ntotal_cache 8192\ntotal_rss 4096\n"),
             ("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
             ("pids/pids.max", "256\n"),
             ("pids/pids.events", "max 5\n"),
@@ -85,6 +101,7 @@ mod tests {
             assert!(within(root, 1 << 30, 256));
             // Those of something larger that the container is in are not its own.
             assert!(!within(root, (1 << 30) - 1, 256) && !within(root, 1 << 30, 255));
+            assert_eq!(memory_in(root), Some(4096));
             let counts = EngineCounts::in_directory(root);
             assert_eq!(counts, EngineCounts { out_of_memory: 3, process_limit: 5 });
         }

@@ -52,7 +52,7 @@ impl<'a> Service<'a> {
     ) -> Result<Self, Refusal> {
         let disks: &[&str] = match &set_up.walls {
             Walls::Namespace(_) => &["/tmp"],
-            Walls::Container(_) => &[CONTAINER_DISK, "/tmp"],
+            Walls::Container(_) => &[CONTAINER_DISK, "/tmp", "/var/tmp", "/run", "/dev/shm"],
             Walls::None | Walls::Landlock(_) => &[],
         };
         let disks: io::Result<Vec<File>> = disks.iter().map(File::open).collect();
@@ -147,6 +147,13 @@ impl<'a> Service<'a> {
         let mut left = self.disks.iter().filter_map(|it| fstatvfs(it).ok());
         left.any(|it| it.f_bavail * it.f_bsize < DISK_LEFT_BYTES_MIN || it.f_favail == 0)
     }
+
+    /// Some engines do not let the number of entries of a file system be set.
+    fn has_too_many_entries(&self) -> bool {
+        let used = self.disks.iter().filter_map(|it| fstatvfs(it).ok());
+        let used: u64 = used.map(|it| it.f_files.saturating_sub(it.f_ffree)).sum();
+        used > self.set_up.bounds.disk_entries
+    }
 }
 
 fn how_it_ended(status: Option<i32>) -> Option<HowItEnded> {
@@ -212,6 +219,17 @@ impl<'a> Watched<'a> {
         }
     }
 
+    /// Whether it is so also where what processes share is counted once.
+    fn use_more_than(&mut self, most: u64) -> io::Result<bool> {
+        match self.service.set_up.walls {
+            // A container's init may not look into the processes of other users.
+            Walls::Container(_) => Ok(EngineCounts::memory_bytes().is_none_or(|it| it > most)),
+            Walls::None | Walls::Landlock(_) | Walls::Namespace(_) => {
+                self.looking.use_more_than(most)
+            }
+        }
+    }
+
     /// Whether the command and all of its own use too much together.
     fn look(&mut self) -> io::Result<Option<HowItEnded>> {
         let Some(living) = self.looking.look()? else { return Ok(None) };
@@ -221,8 +239,11 @@ impl<'a> Watched<'a> {
         if processes_max.is_some_and(|most| living.processes >= most * PROCESSES_TIMES_MAX) {
             return Ok(Some(HowItEnded::Signal(libc::SIGKILL)));
         }
+        if self.service.has_too_many_entries() {
+            return Ok(Some(HowItEnded::DiskFull));
+        }
         let most = memory_bytes.unwrap_or(u64::MAX);
-        if living.memory_bytes > most && self.looking.use_more_than(most)? {
+        if living.memory_bytes > most && self.use_more_than(most)? {
             self.memory_peak_bytes = self.memory_peak_bytes.max(living.memory_bytes);
             return Ok(Some(HowItEnded::OutOfMemory));
         }

@@ -21,8 +21,10 @@ static USER: AtomicU32 = AtomicU32::new(0);
 /// Set in the process that is alone.
 const ALONE: &str = "GATE_EXEC_TEST_ALONE";
 /// What it keeps of the environment of the whole suite.
-const KEPT: [&str; 4] = [
+const KEPT: [&str; 6] = [
+    "DOCKER_HOST",
     "RUST_BACKTRACE",
+    "DONEGATE_TEST_CONTAINER_ENGINE",
     "DONEGATE_TEST_REQUIRE_TIERS",
     "DONEGATE_TEST_REQUIRE_TOOLS",
     "DONEGATE_TEST_ROWS",

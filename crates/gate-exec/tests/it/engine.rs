@@ -9,13 +9,31 @@ use std::sync::Once;
 use crate::fixture::text;
 
 /// Made of files of this machine, so that no registry is needed.
-pub(crate) const TEST_IMAGE: &str = "donegate-test:4";
+pub(crate) const TEST_IMAGE: &str = "donegate-test:5";
 
-const PROGRAMS: [&str; 26] = [
-    "bash", "cat", "chmod", "dd", "env", "find", "grep", "head", "id", "ln", "ls", "mkdir",
-    "mount", "mv", "printf", "rm", "seq", "setsid", "sh", "sleep", "tail", "touch", "tr", "true",
-    "wc", "yes",
+/// As far as this machine has them.
+const PROGRAMS: [&str; 48] = [
+    "bash", "cat", "chmod", "chown", "chroot", "cp", "date", "dd", "env", "expr", "find", "git",
+    "grep", "head", "hostname", "id", "kill", "ln", "ls", "mkdir", "mknod", "mount", "mv", "nice",
+    "printf", "python3", "readlink", "rm", "rmdir", "seq", "setsid", "sh", "sleep", "sort", "stty",
+    "su", "sudo", "tail", "test", "touch", "tr", "true", "tty", "umount", "unshare", "wc", "which",
+    "yes",
 ];
+/// Of Python's own library, what no test of ours imports.
+const LEFT_OUT: [&str; 6] =
+    ["__pycache__", "dist-packages", "site-packages", "test", "idlelib", "lib2to3"];
+
+/// Whether the image has a program.
+pub(crate) fn has_tool(name: &str) -> bool {
+    PROGRAMS.contains(&name) && program(name).is_some()
+}
+
+fn program(name: &str) -> Option<PathBuf> {
+    ["/usr/bin", "/bin", "/usr/sbin"]
+        .iter()
+        .map(|it| Path::new(it).join(name))
+        .find(|it| it.is_file())
+}
 
 /// What it prints, or what it complains of.
 pub(crate) fn engine(words: &[&str]) -> Result<String, String> {
@@ -77,11 +95,18 @@ fn write_image(path: &Path) {
     }
     let mut libraries = BTreeSet::new();
     for name in PROGRAMS {
-        let program = Path::new("/usr/bin").join(name);
-        let program = if program.exists() { program } else { Path::new("/bin").join(name) };
+        let Some(program) = program(name).map(|it| fs::canonicalize(it).unwrap()) else { continue };
         archive.append_path_with_name(&program, format!("usr/bin/{name}")).unwrap();
         libraries.extend(libraries_of(&program));
     }
+    if let Some(library) = python_library() {
+        append_tree(&mut archive, &library, &mut libraries);
+    }
+    let passwd = b"root:x:0:0::/root:/bin/sh\n";
+    let mut header = tar::Header::new_gnu();
+    header.set_size(passwd.len() as u64);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, "etc/passwd", &passwd[..]).unwrap();
     for library in libraries {
         let inside = library.strip_prefix("/").unwrap();
         archive.append_path_with_name(fs::canonicalize(&library).unwrap(), inside).unwrap();
@@ -102,4 +127,36 @@ fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let said = text(&said.stdout);
     let words = said.split_ascii_whitespace().filter(|it| it.starts_with('/'));
     words.map(PathBuf::from).collect()
+}
+
+/// Where Python has its modules, which are found from where it itself is.
+fn python_library() -> Option<PathBuf> {
+    let python = program("python3")?;
+    #[expect(clippy::disallowed_methods, reason = "Python is asked where its library is")]
+    let said = Command::new(python)
+        .args(["-c", "import os; print(os.path.dirname(os.__file__))"])
+        .output();
+    Some(PathBuf::from(text(&said.ok()?.stdout).trim()))
+}
+
+fn append_tree(
+    archive: &mut tar::Builder<fs::File>,
+    directory: &Path,
+    libraries: &mut BTreeSet<PathBuf>,
+) {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        if LEFT_OUT.iter().any(|it| entry.file_name() == *it) {
+            continue;
+        }
+        if path.is_dir() {
+            append_tree(archive, &path, libraries);
+        } else if path.is_file() {
+            let inside = path.strip_prefix("/").unwrap().to_owned();
+            archive.append_path_with_name(fs::canonicalize(&path).unwrap(), inside).unwrap();
+            if path.extension().is_some_and(|it| it == "so") {
+                libraries.extend(libraries_of(&path));
+            }
+        }
+    }
 }

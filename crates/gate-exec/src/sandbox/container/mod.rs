@@ -171,7 +171,7 @@ impl ContainerTier {
             "the user of commands has no name in the image's /etc/passwd".to_owned(),
         ];
         if self.0.engine.is_podman {
-            gaps.push("how many files are written is bounded by memory only".to_owned());
+            gaps.push("how many files are written is counted ten times a second".to_owned());
         } else if seen.is_some_and(|it| it.landlock_abi.is_none()) {
             gaps.push(
                 "volumes that an image asks for can be written, on the host's disk".to_owned(),

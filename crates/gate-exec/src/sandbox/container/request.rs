@@ -15,14 +15,12 @@ use super::running::SOCKET;
 use crate::init;
 use crate::limits::{
     CONTAINER_BASE, CONTAINER_DISK, CONTAINER_INIT, CONTAINER_LINE, CONTAINER_SHARED_MEMORY_BYTES,
-    CONTAINER_SIDE_DISK_BYTES,
+    CONTAINER_SIDE_DISK_BYTES, CONTAINER_SIDE_DISKS,
 };
 use crate::wire::ContainerWalls;
 
 /// What laying out the workspace, becoming the user of commands, and ending them takes. No command has any of it.
 const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
-/// What can be written beside the disk of the run, which commands expect to be there.
-const SIDE_DISKS: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 /// Processes of the init itself, which the engine counts.
 const OWN_PROCESSES: u64 = 3;
 
@@ -83,7 +81,7 @@ impl Request<'_> {
         words.extend(plain(&["--pids-limit", &processes]));
         words.extend(plain(&["--shm-size", &CONTAINER_SHARED_MEMORY_BYTES.to_string()]));
         words.extend(self.disk(CONTAINER_DISK, "755", limits.disk_bytes()));
-        for directory in SIDE_DISKS {
+        for directory in CONTAINER_SIDE_DISKS {
             words.extend(self.disk(directory, "1777", CONTAINER_SIDE_DISK_BYTES));
         }
         words
@@ -91,7 +89,7 @@ impl Request<'_> {
 
     /// What is written is in memory too; its own limits bound it, and the init watches the rest.
     fn memory_bytes(&self) -> u64 {
-        let side = SIDE_DISKS.len() as u64 * CONTAINER_SIDE_DISK_BYTES;
+        let side = CONTAINER_SIDE_DISKS.len() as u64 * CONTAINER_SIDE_DISK_BYTES;
         let written = self.limits.disk_bytes() + side + CONTAINER_SHARED_MEMORY_BYTES;
         self.limits.memory_bytes() + written
     }

@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::process::getpid;
+use rustix::process::{Pid, WaitOptions, getpid, waitpid};
 
 use crate::fixture::{temporary_mounts, text};
 
@@ -159,12 +159,35 @@ pub(crate) fn children() -> Vec<String> {
     found
 }
 
+/// What an engine leaves with whoever adopts orphans, when its containers are gone.
+pub(super) fn reap_engines() {
+    let give_up = Instant::now() + Duration::from_secs(10);
+    loop {
+        let pids = children().into_iter().filter_map(|it| it.split(' ').next()?.parse().ok());
+        let is_engine = |it: &i32| {
+            let name = fs::read_to_string(format!("/proc/{it}/comm")).unwrap_or_default();
+            matches!(name.trim(), "conmon" | "podman" | "docker")
+        };
+        let engines: Vec<i32> = pids.filter(is_engine).collect();
+        if engines.is_empty() || Instant::now() > give_up {
+            return;
+        }
+        for pid in engines {
+            waitpid(Pid::from_raw(pid), WaitOptions::NOHANG).ok();
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// Children that are no init of a tier that works beside this one: orphans that only we could adopt.
 fn escaped() -> Vec<String> {
     let give_up = Instant::now() + Duration::from_secs(2);
     loop {
         let mut found = children();
-        found.retain(|it| !it.contains("sandbox-init") && !it.contains(" Z "));
+        found.retain(|it| {
+            let of_engine = it.contains("conmon") || it.contains("podman") || it.contains("docker");
+            !it.contains("sandbox-init") && !it.contains(" Z ") && !of_engine
+        });
         // Between its start and its first breath an init looks as its gate does.
         if found.is_empty() || Instant::now() > give_up {
             return found;

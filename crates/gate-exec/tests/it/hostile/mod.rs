@@ -18,6 +18,7 @@ use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::alone::{Alone, is_alone};
+use crate::engine;
 use crate::fixture::{Gate, files, found_tiers, marked, processes_of, text, tools_are_required};
 use host::Host;
 pub(crate) use host::children;
@@ -104,6 +105,7 @@ async fn run_table() -> Vec<String> {
         running.spawn(run_tier(tier, Arc::clone(&host), Arc::clone(&crowd)));
     }
     let mut faults: Vec<String> = running.join_all().await.into_iter().flatten().collect();
+    host::reap_engines();
     let children = children();
     if !children.is_empty() {
         faults.push(format!("at the end there are still {children:?}"));
@@ -165,6 +167,9 @@ fn why_not(row: &Row, tier: &dyn SandboxTier) -> Result<Want, Option<String>> {
         return Err(Some("nothing bounds the processes of root without a cgroup".to_owned()));
     }
     for tool in row.needs {
+        if tier.tier() == IsolationTier::Container && !engine::has_tool(tool) {
+            return Err(Some(format!("there is no `{tool}` in the image")));
+        }
         if !host::has_tool(tool) {
             let required = *tool == "python3" && tools_are_required();
             assert!(!required, "there is no `{tool}` on {}", host::PATH);
@@ -210,7 +215,7 @@ impl Trial<'_> {
             limits,
             network: NetworkAccess::None,
             variables: &variables,
-            image: None,
+            image: image(self.tier.tier()),
         };
         let words = words(self.row.run);
         let job = Job {
@@ -268,6 +273,14 @@ impl Trial<'_> {
     }
 }
 
+/// What a container is made of; the other tiers have the host's own programs.
+fn image(tier: IsolationTier) -> Option<&'static str> {
+    (tier == IsolationTier::Container).then(|| {
+        engine::have_test_image();
+        engine::TEST_IMAGE
+    })
+}
+
 fn words(run: Run) -> Vec<&'static str> {
     match run {
         Run::Sh(script) => vec!["sh", "-c", script],
@@ -313,7 +326,8 @@ fn a_sandbox_lives_on_when_the_thread_that_opened_it_has_ended() {
         let opening = runtime();
         let workspace = opening.block_on(gate.prepare(&files(&[]))).unwrap();
         let variables = BTreeMap::new();
-        let room = crate::fixture::room(&workspace, &variables);
+        let room =
+            Room { image: image(tier.tier()), ..crate::fixture::room(&workspace, &variables) };
         let mut sandbox = opening.block_on(tier.open(&room, &cancel)).unwrap();
         // Waits for its threads to end.
         drop(opening);
