@@ -1,4 +1,4 @@
--- How commands were walled in, the ends that go with it, and what each worker can do.
+-- How commands were walled in, the ends that go with it, what each worker can do, and what the reporter changed.
 
 alter table execution
     drop constraint execution_outcome_check,
@@ -32,6 +32,20 @@ create table verdict_isolation (
     foreign key (project_id, run_id) references verdict (project_id, run_id)
 );
 create trigger verdict_isolation_immutable before update or delete on verdict_isolation
+    for each row execute function refuse_change();
+
+-- What the gate saw changed against the baseline, by path. Beyond a bound, changes are counted only.
+alter table verdict add column changes_total bigint not null default 0 check (changes_total >= 0);
+create table tree_change (
+    project_id bigint not null,
+    run_id uuid not null,
+    number int not null,
+    path text not null,
+    kind text not null check (kind in ('added', 'modified', 'deleted')),
+    primary key (project_id, run_id, number),
+    foreign key (project_id, run_id) references verdict (project_id, run_id)
+);
+create trigger tree_change_immutable before update or delete on tree_change
     for each row execute function refuse_change();
 
 -- What the worker's self-test proved, as the API answers it; null of workers that are older than this.

@@ -54,5 +54,6 @@ pub use source::{
 pub use system::{SystemBody, SystemIsolation, UnavailableTier, WorkerBody, WorkerIsolation};
 pub use task::{CancelTask, ContractRef, TaskBody, TaskPage, TaskStateWord, VerdictRef};
 pub use verdict::{
-    BlameWord, DecisionWord, ExcerptBody, FindingBody, LocationBody, NextStepWord, VerdictBody,
+    BlameWord, ChangeBody, ChangeKindWord, DecisionWord, ExcerptBody, FindingBody, LocationBody,
+    NextStepWord, VerdictBody,
 };

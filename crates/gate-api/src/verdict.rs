@@ -35,6 +35,14 @@ pub struct VerdictBody {
     #[serde(default)]
     #[schema(required)]
     pub isolation_detail: Option<IsolationBody>,
+    /// What the gate itself saw changed against the contract's baseline, before protected files were laid over, by path; at most 1,000, and none without a baseline.
+    #[serde(default)]
+    #[schema(required)]
+    pub changes: Vec<ChangeBody>,
+    /// Changes beyond the bound.
+    #[serde(default)]
+    #[schema(required)]
+    pub changes_left_out: u64,
     /// What to fix first comes first; at most 50.
     pub findings: Vec<FindingBody>,
     /// Findings beyond the bound.
@@ -70,6 +78,28 @@ pub struct FindingBody {
     /// The lines that show it.
     #[schema(required)]
     pub excerpt: Option<ExcerptBody>,
+}
+
+/// A file or link that is not as the baseline has it. What is renamed is deleted there and added here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChangeBody {
+    /// Relative to the root of the workspace.
+    #[schema(example = "shop/orders/cursor.py")]
+    pub path: String,
+    /// How it differs.
+    pub kind: ChangeKindWord,
+}
+
+/// How a file or link differs from the baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKindWord {
+    /// The baseline does not have it.
+    Added,
+    /// Its bytes, its mode, its target, or its kind differ.
+    Modified,
+    /// It is gone.
+    Deleted,
 }
 
 /// A place in the workspace.

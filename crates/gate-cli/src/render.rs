@@ -6,8 +6,8 @@
 use std::fmt::Write;
 
 use gate_api::{
-    ContractRef, DecisionWord, ExecutionBody, FindingBody, NextStepWord, OutcomeBody, RunBody,
-    RunStateWord, TaskBody, TaskStateWord, VerdictBody,
+    ChangeKindWord, ContractRef, DecisionWord, ExecutionBody, FindingBody, NextStepWord,
+    OutcomeBody, RunBody, RunStateWord, TaskBody, TaskStateWord, VerdictBody,
 };
 
 use crate::document::Fault;
@@ -33,6 +33,9 @@ pub(crate) fn verdict(verdict: &VerdictBody) -> String {
         verdict.rounds_max,
         contract(&verdict.contract)
     );
+    if let Some(changes) = changes(verdict) {
+        line(&mut text, &format!("{DIM}changed: {changes}{RESET}"));
+    }
     for (index, it) in verdict.findings.iter().enumerate() {
         text.push('\n');
         finding(&mut text, index + 1, it);
@@ -171,6 +174,20 @@ fn finding(text: &mut String, number: usize, finding: &FindingBody) {
     }
 }
 
+/// What the gate saw changed against the baseline, in numbers.
+fn changes(verdict: &VerdictBody) -> Option<String> {
+    let of = |kind| verdict.changes.iter().filter(|it| it.kind == kind).count() as u64;
+    let counts = [
+        (of(ChangeKindWord::Added), "added"),
+        (of(ChangeKindWord::Modified), "modified"),
+        (of(ChangeKindWord::Deleted), "deleted"),
+        (verdict.changes_left_out, "more"),
+    ];
+    let told = counts.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<_> = told.map(|(count, word)| format!("{count} {word}")).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
 /// The tier, and what most often surprises about it.
 fn isolation(verdict: &VerdictBody) -> String {
     let tier = verdict.isolation.as_deref().unwrap_or("no");
@@ -254,6 +271,12 @@ mod tests {
                 "limits": { "command_seconds": 1, "run_seconds": 1, "cpu_seconds": 1, "memory_mb": 16,
                     "processes": 8, "open_files": 64, "disk_mb": 1, "output_bytes": 1024 },
                 "known_gaps": ["a", "b"] },
+            "changes": [
+                { "path": "shop/cursor.py", "kind": "added" },
+                { "path": "shop/list.py", "kind": "modified" },
+                { "path": "tests/test_cursor.py", "kind": "added" },
+            ],
+            "changes_left_out": 0,
             "findings": [
                 { "check": "order-tests", "criteria": ["AC1", "AC2"], "kind": "test_failed",
                   "blocking": true, "blame": "reporter",
@@ -280,6 +303,7 @@ mod tests {
         let text = anstream::adapter::strip_str(&verdict(&failed())).to_string();
         insta::assert_snapshot!(text, @"
         FAIL  round 1 of 3, contract version 2 (sha256:abababababab…)
+        changed: 2 added, 1 modified
 
         1. order-tests (AC1, AC2): test_failed
            test_page: assert None == 'o_101'
@@ -314,6 +338,17 @@ mod tests {
         assert_eq!(isolation(&body), "process isolation", "a gate that is older than this");
         body.executions[0].process_limit_hit = true;
         assert!(verdict(&body).contains("it reached its limit of processes"));
+    }
+
+    #[test]
+    fn changes_are_counted_and_nothing_is_said_where_there_are_none() {
+        let mut body = failed();
+        body.changes[0].kind = ChangeKindWord::Deleted;
+        body.changes_left_out = 1200;
+        assert_eq!(changes(&body).unwrap(), "1 added, 1 modified, 1 deleted, 1200 more");
+        (body.changes, body.changes_left_out) = (Vec::new(), 0);
+        assert_eq!(changes(&body), None);
+        assert!(!verdict(&body).contains("changed:"));
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub const INLINE_BYTES_MAX: usize = 1024 * 1024;
 pub const PATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Changes against the baseline that are listed; more are counted.
 pub const CHANGES_MAX: usize = 10_000;
+/// Changes against the baseline that an answer of the API lists, of those.
+pub const ANSWER_CHANGES_MAX: usize = 1000;
 
 /// Criteria of one contract.
 pub const CRITERIA_MAX: usize = 200;
@@ -99,6 +101,8 @@ pub const RUN_ATTEMPTS_MAX: u32 = 3;
 
 // The telling lines of four findings fit into one feedback.
 const _: () = assert!(4 * EXCERPT_BYTES_MAX <= FEEDBACK_BYTES_MAX);
+// What is answered was recorded before.
+const _: () = assert!(ANSWER_CHANGES_MAX <= CHANGES_MAX);
 // A command may take as long as its run, not longer.
 const _: () = assert!(COMMAND_SECONDS_MAX <= RUN_SECONDS_MAX);
 const _: () = assert!(COMMAND_SECONDS_DEFAULT <= RUN_SECONDS_DEFAULT);

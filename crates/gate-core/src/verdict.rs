@@ -1,6 +1,6 @@
 //! The answer of a run.
 
-use crate::{Blame, Excerpt, Execution, Isolation, Sha256Digest, TaskState};
+use crate::{Blame, Excerpt, Execution, Isolation, Sha256Digest, TaskState, TreeChange};
 
 /// PASS, FAIL, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,6 +138,10 @@ pub struct Verdict {
     pub tree: Option<Sha256Digest>,
     /// How strongly the commands were walled in, where any ran.
     pub isolation: Option<Isolation>,
+    /// How the reported tree differs from the baseline, by path; nothing without a baseline.
+    pub changes: Vec<TreeChange>,
+    /// Changes that are counted and not listed.
+    pub changes_left_out: u64,
     /// Markdown for the next prompt.
     pub feedback: String,
 }

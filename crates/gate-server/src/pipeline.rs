@@ -263,9 +263,11 @@ pub(crate) fn verdict(
 ) -> Verdict {
     let (next_step, task_state) = conclude(judgement.decision, judgement.blame, round);
     let feedback = feedback(contract, &judgement, round, next_step);
-    let (tree, isolation, executions) = match evidence {
-        Some(it) => (Some(it.tree), Some(it.isolation), it.executions),
-        None => (None, None, Vec::new()),
+    let (tree, isolation, executions, changes, changes_left_out) = match evidence {
+        Some(it) => {
+            (Some(it.tree), Some(it.isolation), it.executions, it.changes, it.changes_left_out)
+        }
+        None => (None, None, Vec::new(), Vec::new(), 0),
     };
     Verdict {
         decision: judgement.decision,
@@ -278,6 +280,8 @@ pub(crate) fn verdict(
         executions,
         tree,
         isolation,
+        changes,
+        changes_left_out,
         feedback,
     }
 }

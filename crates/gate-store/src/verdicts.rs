@@ -9,7 +9,7 @@ use gate_core::{
 use crate::conclude::Taken;
 use crate::runs::Lease;
 use crate::words::{big, count, digest, long, small, text};
-use crate::{Store, StoreError, isolation};
+use crate::{Store, StoreError, StoredChange, isolation, tree_changes};
 
 /// A stored verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,10 @@ pub struct StoredVerdict {
     pub isolation: Option<String>,
     /// What that meant; none where no command ran, and of verdicts that are older than this record.
     pub isolation_detail: Option<Isolation>,
+    /// The first of what the gate saw changed against the baseline, by path.
+    pub changes: Vec<StoredChange>,
+    /// Changes beyond those.
+    pub changes_left_out: u64,
     /// What to fix first comes first.
     pub findings: Vec<StoredFinding>,
     /// Findings beyond the bound.
@@ -116,7 +120,7 @@ impl Store {
     ) -> Result<Option<StoredVerdict>, StoreError> {
         let row = sqlx::query!(
             "select v.decision, v.next_step, v.round, v.rounds_max, v.contract_version, c.sha256,
-                    v.tree_sha256, v.isolation, v.findings_left_out, v.feedback, v.decided_at
+                    v.tree_sha256, v.isolation, v.changes_total, v.findings_left_out, v.feedback, v.decided_at
              from verdict v
              join contract c on c.project_id = v.project_id and c.task_id = v.task_id
                             and c.version = v.contract_version
@@ -127,6 +131,7 @@ impl Store {
         .fetch_optional(&self.pool)
         .await?;
         let Some(row) = row else { return Ok(None) };
+        let changes = self.tree_changes(project_id, run).await?;
         let tree = row.tree_sha256.map(|it| digest("verdict.tree_sha256", &it)).transpose()?;
         Ok(Some(StoredVerdict {
             decision: row.decision,
@@ -138,6 +143,8 @@ impl Store {
             tree,
             isolation: row.isolation,
             isolation_detail: self.verdict_isolation(project_id, run).await?,
+            changes_left_out: big(row.changes_total).saturating_sub(changes.len() as u64),
+            changes,
             findings: self.findings(project_id, run).await?,
             findings_left_out: count(row.findings_left_out),
             executions: self.executions(project_id, run).await?,
@@ -243,9 +250,9 @@ pub(crate) async fn insert(
 ) -> Result<(), StoreError> {
     sqlx::query!(
         "insert into verdict (project_id, run_id, task_id, decision, next_step, round, rounds_max,
-             contract_version, tree_sha256, isolation, findings_left_out, feedback, worker_id,
-             attempt, leased_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+             contract_version, tree_sha256, isolation, changes_total, findings_left_out, feedback,
+             worker_id, attempt, leased_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
         lease.project_id,
         lease.run.as_uuid(),
         lease.task.as_uuid(),
@@ -256,6 +263,7 @@ pub(crate) async fn insert(
         taken.contract_version,
         verdict.tree.as_ref().map(|it| &it.as_bytes()[..]),
         verdict.isolation.as_ref().map(|it| it.tier.as_str()),
+        long(verdict.changes.len() as u64 + verdict.changes_left_out),
         small(verdict.findings_left_out),
         text(&verdict.feedback),
         taken.worker,
@@ -267,6 +275,7 @@ pub(crate) async fn insert(
     if let Some(it) = &verdict.isolation {
         isolation::insert(tx, lease, it).await?;
     }
+    tree_changes::insert(tx, lease, &verdict.changes).await?;
     for (number, finding) in (0..).zip(&verdict.findings) {
         insert_finding(tx, lease, number, finding).await?;
     }

@@ -1,12 +1,13 @@
 //! Stored records as the API answers them.
 
 use gate_api::{
-    ApiKeyBody, ContractRef, Cursor, EventBody, ExcerptBody, ExecutionBody, FindingBody,
-    LocationBody, ProjectBody, Role, RunBody, RunStateWord, TaskBody, TestCounts, VerdictBody,
-    VerdictRef,
+    ApiKeyBody, ChangeBody, ContractRef, Cursor, EventBody, ExcerptBody, ExecutionBody,
+    FindingBody, LocationBody, ProjectBody, Role, RunBody, RunStateWord, TaskBody, TestCounts,
+    VerdictBody, VerdictRef,
 };
 use gate_store::{
-    ApiKey, Event, Project, Run, StoreError, StoredExecution, StoredFinding, StoredVerdict, Task,
+    ApiKey, Event, Project, Run, StoreError, StoredChange, StoredExecution, StoredFinding,
+    StoredVerdict, Task,
 };
 use serde::de::DeserializeOwned;
 
@@ -111,12 +112,18 @@ pub(crate) fn verdict(run: &Run, verdict: StoredVerdict) -> Result<VerdictBody, 
         tree: verdict.tree.map(|it| it.to_string()),
         isolation: verdict.isolation,
         isolation_detail: verdict.isolation_detail.map(Into::into),
+        changes: verdict.changes.into_iter().map(change).collect::<Result<_, _>>()?,
+        changes_left_out: verdict.changes_left_out,
         findings: verdict.findings.into_iter().map(finding).collect::<Result<_, _>>()?,
         findings_left_out: verdict.findings_left_out,
         executions: executions.collect(),
         feedback: verdict.feedback,
         decided_at: verdict.decided_at,
     })
+}
+
+fn change(StoredChange { path, kind }: StoredChange) -> Result<ChangeBody, Problem> {
+    Ok(ChangeBody { path, kind: word("tree_change.kind", &kind)? })
 }
 
 fn finding(finding: StoredFinding) -> Result<FindingBody, Problem> {

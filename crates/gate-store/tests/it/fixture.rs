@@ -61,6 +61,8 @@ pub(crate) fn verdict(decision: Decision) -> Verdict {
         executions: Vec::new(),
         tree: None,
         isolation: None,
+        changes: Vec::new(),
+        changes_left_out: 0,
         feedback: "Mend it.".to_owned(),
     }
 }

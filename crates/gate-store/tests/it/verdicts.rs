@@ -1,10 +1,11 @@
 //! A verdict is recorded once, by whoever holds the lease, with all that belongs to it or not at all.
 
 use futures_util::future::join_all;
+use gate_core::limits::{ANSWER_CHANGES_MAX, CHANGES_MAX};
 use gate_core::testing::{execution, isolation};
 use gate_core::{
-    Decision, Isolation, IsolationTier, MemoryBound, Outcome, RunLimits, SetupUse, TaskState, Verdict,
-    WorkspaceKind,
+    ChangeKind, Decision, Isolation, IsolationTier, MemoryBound, Outcome, RunLimits, SetupUse,
+    TaskState, TreeChange, TreePath, Verdict, WorkspaceKind,
 };
 use gate_store::{StoreError, StoredVerdict};
 
@@ -71,6 +72,36 @@ async fn how_the_commands_were_walled_in_is_read_back_as_it_was_recorded() {
     }
     let changed = sqlx::raw_sql("update verdict_isolation set tier = 'container'");
     let refused = changed.execute(&it.pool).await.unwrap_err().into_database_error().unwrap();
+    assert!(refused.message().ends_with("is append-only"), "{refused}");
+}
+
+#[tokio::test]
+async fn changes_are_read_back_in_their_order_and_beyond_a_bound_they_are_counted() {
+    let it = Fixture::new("changes").await;
+    let project = it.project("shop", 1).await;
+    let stored = read_back(&it, project, &verdict(Decision::Pass)).await;
+    assert_eq!((stored.changes.len(), stored.changes_left_out), (0, 0));
+    let kinds = [ChangeKind::Added, ChangeKind::Modified, ChangeKind::Deleted];
+    let changes = (0..CHANGES_MAX).zip(kinds.into_iter().cycle()).map(|(number, kind)| {
+        // In the order of bytes, which is not the database's.
+        let path = TreePath::parse(format!("{number:05}/é \u{1} Z.rs")).unwrap();
+        TreeChange { path, kind }
+    });
+    let mut pass = verdict(Decision::Pass);
+    (pass.changes, pass.changes_left_out) = (changes.collect(), 7);
+    let stored = read_back(&it, project, &pass).await;
+    let left_out = (CHANGES_MAX - ANSWER_CHANGES_MAX) as u64 + 7;
+    assert_eq!((stored.changes.len(), stored.changes_left_out), (ANSWER_CHANGES_MAX, left_out));
+    for (stored, recorded) in stored.changes.iter().zip(&pass.changes) {
+        assert_eq!(stored.path, recorded.path.as_str());
+        assert_eq!(stored.kind, recorded.kind.as_str());
+    }
+    assert_eq!(
+        it.number("select count(*) from tree_change").await,
+        i64::try_from(CHANGES_MAX).unwrap()
+    );
+    let changed = sqlx::raw_sql("delete from tree_change").execute(&it.pool).await;
+    let refused = changed.unwrap_err().into_database_error().unwrap();
     assert!(refused.message().ends_with("is append-only"), "{refused}");
 }
 
