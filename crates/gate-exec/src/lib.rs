@@ -34,6 +34,6 @@ pub use sandbox::{
 };
 pub use setup::SetupFailure;
 pub use workspace::{
-    EntryFault, Layers, PrepareError, PrepareSettings, Preparer, SourceError, SourceRef,
+    EntryFault, Layers, PrepareError, PrepareSettings, Preparer, Scratch, SourceError, SourceRef,
     SourceRole, Sources, Workspace, copy_tree,
 };

@@ -215,8 +215,6 @@ async fn worker_context(
     store: &Store,
     blobs: Arc<BlobStore>,
 ) -> Result<Arc<WorkerContext>, StartError> {
-    let scratch_dir = config.data_dir.join("scratch");
-    make_private_dir(&scratch_dir)?;
     let path = config.worker.environment.get(std::ffi::OsStr::new("PATH")).cloned();
     let mut settings = PrepareSettings::new(
         config.data_dir.join("mirrors"),
@@ -246,7 +244,6 @@ async fn worker_context(
         blobs,
         preparer: Preparer::new(&settings)?,
         tiers: machine::open_tiers(config).await?,
-        scratch_dir,
         slots: config.worker.slots,
         node: node_name(),
         drain: config.worker.drain,

@@ -1,5 +1,7 @@
 //! Which isolation tiers this machine has: the one place that asks for them to be opened and tested.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use gate_core::{Isolation, IsolationTier, RunLimits};
@@ -24,9 +26,10 @@ pub struct Surveyed {
 /// Tries every tier, the strongest first, whatever the configuration chooses.
 pub async fn survey(config: &Config) -> Vec<Surveyed> {
     let mut settings = settings(config);
-    if !settings.data_dir.is_dir() {
-        // Before the first start; nothing is made for a mere question.
-        settings.data_dir = std::env::temp_dir();
+    // A mere question makes nothing where no gate was started yet, or where another user's gate is.
+    let elsewhere = if is_ours(&config.data_dir) { None } else { tempfile::tempdir().ok() };
+    if let Some(elsewhere) = &elsewhere {
+        elsewhere.path().clone_into(&mut settings.data_dir);
     }
     let found = gate_exec::survey(&settings).await;
     let told = found.into_iter().map(|it| Surveyed {
@@ -44,6 +47,11 @@ pub(crate) async fn open_tiers(config: &Config) -> Result<Tiers, NoTier> {
     let tiers = Tiers::open(choice, SystemClock.now(), open).await?;
     tiers.announce(choice);
     Ok(tiers)
+}
+
+fn is_ours(directory: &Path) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    directory.metadata().is_ok_and(|it| it.is_dir() && it.uid() == user)
 }
 
 fn settings(config: &Config) -> TierSettings {

@@ -48,8 +48,20 @@ pub(crate) async fn process(
         Ok(tier) => tier,
         Err(error) => return conclude_without(run, &error.into(), Some(&contract), ctx).await,
     };
-    let asked = Asked { contract: &contract, report: &report, tier: tier.as_ref() };
-    match gather(&run, asked, ctx, cancel).await {
+    let scratch = match ctx.preparer.scratch() {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            let error = GatherError::Scratch(error);
+            return conclude_without(run, &error, Some(&contract), ctx).await;
+        }
+    };
+    let (tier, directory) = (tier.as_ref(), scratch.path());
+    let asked = Asked { contract: &contract, report: &report, tier, scratch: directory };
+    let gathered = gather(&run, asked, ctx, cancel).await;
+    if let Err(error) = scratch.dispose().await {
+        warn!(run.id = %run.lease.run(), error = %error, "the files of a run were not removed; the next start sweeps them");
+    }
+    match gathered {
         Ok(evidence) => {
             let judgement = judge(&contract, &evidence);
             record(run, judgement, Some(&contract), Some(evidence), ctx).await
@@ -98,27 +110,25 @@ struct Asked<'a> {
     contract: &'a Contract,
     report: &'a CompletionReport,
     tier: &'a dyn SandboxTier,
+    /// For logs and archives, until they are in the object store.
+    scratch: &'a Path,
 }
 
 /// Fetches, runs, and reads; writes nothing to the database, so it can be repeated at will.
 async fn gather(
     run: &LeasedRun,
-    Asked { contract, report, tier }: Asked<'_>,
+    Asked { contract, report, tier, scratch }: Asked<'_>,
     ctx: &WorkerContext,
     cancel: &CancellationToken,
 ) -> Result<Evidence, GatherError> {
     let source = report.workspace.as_ref().ok_or(GatherError::NoWorkspace)?;
-    let scratch = tempfile::Builder::new()
-        .prefix("run-")
-        .tempdir_in(&ctx.scratch_dir)
-        .map_err(GatherError::Scratch)?;
-    let workspace = prepare(run, contract, source, ctx, (scratch.path(), cancel)).await?;
+    let workspace = prepare(run, contract, source, ctx, (scratch, cancel)).await?;
     let order = Run {
         contract,
         workspace: &workspace,
         tier,
         layers: ctx.preparer.layers(),
-        logs_directory: scratch.path(),
+        logs_directory: scratch,
     };
     let ran = run_commands(&order, cancel).await;
     let (tree, files) = (workspace.tree(), workspace.files().to_vec());

@@ -1,7 +1,6 @@
 //! The worker: leases runs while it has free slots, does them, and proves that it lives.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,8 +32,6 @@ pub(crate) struct WorkerContext {
     pub(crate) blobs: Arc<BlobStore>,
     pub(crate) preparer: Preparer,
     pub(crate) tiers: Tiers,
-    /// Logs and archives of runs, until they are in the object store.
-    pub(crate) scratch_dir: PathBuf,
     pub(crate) slots: u32,
     /// The name of this host, for people.
     pub(crate) node: String,

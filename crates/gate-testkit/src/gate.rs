@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use gate_postgres::testing::TestDatabase;
 use gate_server::callback::SecretKey;
-use gate_server::{ApiKeySecret, Config, Gate, Overrides, Role};
+use gate_server::{ApiKeySecret, Config, Gate, Overrides, Role, StartError};
 use gate_store::{Figures, Store};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
+use crate::tools::lacks_tier;
 use crate::{Client, Project};
 
 /// At its end a test may still have a callback under way; longer than this is a fault.
@@ -29,6 +30,8 @@ pub struct Setup {
     pub drain_seconds: u32,
     /// `DONEGATE_SANDBOX_TIER`. By default `process`: stories meet their commands at paths of the host.
     pub tier: &'static str,
+    /// More settings, by their names.
+    pub settings: Vec<(&'static str, String)>,
 }
 
 /// A running gate, its database, and its directories.
@@ -45,7 +48,7 @@ pub struct TestGate {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { role: Role::All, slots: 2, drain_seconds: 10, tier: "process" }
+        Self { role: Role::All, slots: 2, drain_seconds: 10, tier: "process", settings: Vec::new() }
     }
 }
 
@@ -60,13 +63,41 @@ impl TestGate {
     /// # Panics
     /// When it does not start.
     pub async fn start_with(hint: &str, setup: Setup) -> Self {
+        Self::try_start(hint, &setup).await.unwrap()
+    }
+
+    /// A gate whose commands are walled in by this tier, if this machine has it. Where it does not, the test says
+    /// so and ends, or fails if `DONEGATE_TEST_REQUIRE_TIERS` names the tier.
+    ///
+    /// # Panics
+    /// When it does not start for another reason, or the tier is required.
+    pub async fn start_in_tier(hint: &str, tier: &'static str) -> Option<Self> {
+        Self::start_in_tier_with(hint, Setup { tier, ..Setup::default() }).await
+    }
+
+    /// The same, set up otherwise.
+    ///
+    /// # Panics
+    /// As for [`TestGate::start_in_tier`].
+    pub async fn start_in_tier_with(hint: &str, setup: Setup) -> Option<Self> {
+        match Self::try_start(hint, &setup).await {
+            Ok(gate) => Some(gate),
+            Err(StartError::Isolation(why)) => {
+                lacks_tier(setup.tier, &why.to_string());
+                None
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+
+    async fn try_start(hint: &str, setup: &Setup) -> Result<Self, StartError> {
         let database = TestDatabase::create(hint);
         let data_dir = tempfile::tempdir().unwrap();
         let admin_key = ApiKeySecret::generate().expose().to_owned();
-        let config = config(&database, data_dir.path(), &admin_key, &setup);
-        let gate = Gate::start(config.clone()).await.unwrap();
+        let config = config(&database, data_dir.path(), &admin_key, setup);
+        let gate = Gate::start(config.clone()).await?;
         let store = Store::connect(database.url(), 2).await.unwrap();
-        Self { gate: Some(gate), config, admin_key, store, data_dir, database }
+        Ok(Self { gate: Some(gate), config, admin_key, store, data_dir, database })
     }
 
     /// Another process's worth of gate on the same database and object store, with a data directory of its own.
@@ -144,8 +175,18 @@ impl TestGate {
         if !is_settled(figures) {
             return Err(format!("work was left: {figures:?}"));
         }
-        let left = leftovers(self.data_dir.path());
-        if left.is_empty() { Ok(()) } else { Err(format!("directories were left: {left:?}")) }
+        // What is large is removed in the background.
+        let end = Instant::now() + SETTLE_PATIENCE;
+        loop {
+            let left = leftovers(self.data_dir.path());
+            if left.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                return Err(format!("directories were left: {left:?}"));
+            }
+            sleep(SETTLE_LOOK_EVERY).await;
+        }
     }
 
     async fn settle(&self) -> Figures {
@@ -178,12 +219,12 @@ const fn is_settled(figures: Figures) -> bool {
         && figures.callbacks_due == 0
 }
 
-/// Workspaces, and the files of runs.
+/// Workspaces, the files of runs, and those of the self-test.
 fn leftovers(data_dir: &Path) -> Vec<PathBuf> {
     let below =
         |dir: PathBuf| std::fs::read_dir(dir).into_iter().flatten().map(|it| it.unwrap().path());
-    let processes = below(data_dir.join("work")).filter(|it| it.is_dir());
-    processes.flat_map(below).chain(below(data_dir.join("scratch"))).collect()
+    let grounds = ["work", "self-test"].map(|it| data_dir.join(it)).into_iter().flat_map(below);
+    grounds.filter(|it| it.is_dir()).flat_map(below).collect()
 }
 
 fn config(database: &TestDatabase, data_dir: &Path, admin_key: &str, setup: &Setup) -> Config {
@@ -197,7 +238,8 @@ fn config(database: &TestDatabase, data_dir: &Path, admin_key: &str, setup: &Set
         ("DONEGATE_SANDBOX_TIER", setup.tier.to_owned()),
         ("DONEGATE_CALLBACK_ALLOWED_NETWORKS", "127.0.0.0/8".to_owned()),
     ];
-    let settings = settings.into_iter().map(|(name, value)| (name.into(), value.into()));
+    let settings = settings.into_iter().chain(setup.settings.iter().cloned());
+    let settings = settings.map(|(name, value)| (name.into(), value.into()));
     let is_ours = |name: &OsString| {
         let name = name.to_string_lossy();
         name.starts_with("DONEGATE_") || name == "DATABASE_URL"

@@ -15,4 +15,4 @@ pub use client::{Answer, Client};
 pub use gate::{Setup, TestGate};
 pub use project::Project;
 pub use receiver::{Received, Receiver};
-pub use tools::has_tool;
+pub use tools::{has_tool, lacks_tier};

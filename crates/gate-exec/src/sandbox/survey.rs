@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use gate_core::{Chain, IsolationTier, WorkspaceKind};
 use rustix::process::geteuid;
+use tracing::warn;
 
 use super::container::{ContainerSettings, ContainerTier, EMPTY_IMAGE};
 use super::local::{Host, LocalTier};
@@ -14,6 +15,7 @@ use super::uids::Uids;
 use super::{Egress, Profile, SandboxTier, self_test};
 use crate::cgroup::Cgroups;
 use crate::nursery::Nursery;
+use crate::workspace::Scratch;
 
 /// What the operator says of sandboxes.
 #[derive(Debug, Clone)]
@@ -101,8 +103,11 @@ async fn open_containers(settings: &TierSettings) -> Result<Arc<dyn SandboxTier>
     let found = tokio::task::spawn_blocking(find).await;
     let tier: ContainerTier = found.map_err(|it| it.to_string()).flatten()?;
     let probe = Probe { program: Some(tier.own_program()), image: Some(EMPTY_IMAGE) };
-    self_test::prove(&tier, scratch.path(), &probe).await?;
-    Ok(Arc::new(tier))
+    let proven = self_test::prove(&tier, scratch.path(), &probe).await;
+    if let Some(scratch) = Arc::into_inner(scratch) {
+        clear(scratch).await;
+    }
+    proven.map(|_| Arc::new(tier) as Arc<dyn SandboxTier>)
 }
 
 async fn find(
@@ -141,13 +146,20 @@ async fn prove(
 ) -> Result<LocalTier, String> {
     let scratch = scratch(settings)?;
     let tier = local(None);
-    let abi = self_test::prove(&tier, scratch.path(), &Probe::default()).await?;
-    Ok(local(abi))
+    let proven = self_test::prove(&tier, scratch.path(), &Probe::default()).await;
+    clear(scratch).await;
+    proven.map(local)
 }
 
-fn scratch(settings: &TierSettings) -> Result<tempfile::TempDir, String> {
-    let scratch = tempfile::Builder::new().prefix("self-test-").tempdir_in(&settings.data_dir);
+fn scratch(settings: &TierSettings) -> Result<Scratch, String> {
+    let scratch = Scratch::alone(&settings.data_dir.join("self-test"));
     scratch.map_err(|it| format!("the self-test: {}", Chain(&it)))
+}
+
+async fn clear(scratch: Scratch) {
+    if let Err(error) = scratch.dispose().await {
+        warn!(error = %error, "the self-test left a directory; the next start sweeps it");
+    }
 }
 
 /// What an operator can do about it.

@@ -35,6 +35,13 @@ pub(crate) struct Plot {
     ground: Arc<Ground>,
 }
 
+/// A private directory, for as long as somebody needs it.
+///
+/// Dropping it removes it in the background; [`Scratch::dispose`] waits for that. What a killed
+/// process left is swept at the next start.
+#[derive(Debug)]
+pub struct Scratch(Plot);
+
 impl Ground {
     /// Takes a new directory under `shared`, and removes what belongs to nobody.
     pub(crate) fn take(shared: &Path) -> io::Result<Self> {
@@ -98,6 +105,32 @@ impl Drop for Plot {
         if let Err(error) = std::thread::Builder::new().name("remove".into()).spawn(remove) {
             warn!(error = %error, "no thread to remove a directory; the next start sweeps it");
         }
+    }
+}
+
+impl Scratch {
+    pub(super) fn on(ground: &Arc<Ground>) -> io::Result<Self> {
+        ground.plot().map(Self)
+    }
+
+    /// On a ground of its own under `shared`, for who has no other.
+    pub(crate) fn alone(shared: &Path) -> io::Result<Self> {
+        Self::on(&Arc::new(Ground::take(shared)?))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Removes it, whatever is in it.
+    ///
+    /// # Errors
+    /// When something in it cannot be removed; the next start of the gate tries again.
+    pub async fn dispose(self) -> io::Result<()> {
+        let removed = tokio::task::spawn_blocking(move || self.0.remove()).await;
+        removed.map_err(io::Error::other)?
     }
 }
 
@@ -177,6 +210,22 @@ mod tests {
         assert!(!shared.path().join("1-1").exists());
         assert!(!shared.path().join("1-1.lock").exists());
         assert_ne!(second.plot().unwrap().path(), kept.path());
+    }
+
+    #[tokio::test]
+    async fn who_needs_one_directory_only_leaves_nothing_and_sweeps_what_others_left() {
+        let home = tempfile::tempdir().unwrap();
+        let shared = home.path().join("self-test");
+        fs::create_dir_all(shared.join("1-1/0/base/workspace")).unwrap();
+        fs::write(shared.join("1-1.lock"), "").unwrap();
+        let scratch = Scratch::alone(&shared).unwrap();
+        fs::write(scratch.path().join("probe"), "a program").unwrap();
+        assert!(!shared.join("1-1").exists());
+        let other = Scratch::alone(&shared).unwrap();
+        assert!(scratch.path().join("probe").exists(), "it is still needed");
+        scratch.dispose().await.unwrap();
+        other.dispose().await.unwrap();
+        assert_eq!(fs::read_dir(&shared).unwrap().count(), 0);
     }
 
     #[test]

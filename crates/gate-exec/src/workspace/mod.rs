@@ -42,6 +42,7 @@ pub(crate) use ground::{Ground, Plot};
 pub(crate) use remove::remove_tree;
 
 pub use error::{EntryFault, PrepareError, SourceError, SourceRole};
+pub use ground::Scratch;
 pub use handle::Workspace;
 pub use layers::Layers;
 pub(crate) use layers::{Layer, LayerSite};
@@ -158,6 +159,14 @@ impl Preparer {
     #[must_use]
     pub fn layers(&self) -> &Layers {
         &self.layers
+    }
+
+    /// A directory for the files of one run, beside its workspace.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn scratch(&self) -> io::Result<Scratch> {
+        Scratch::on(&self.trees.ground)
     }
 
     /// Fetches the reported tree and lays the baseline's protected files over it.

@@ -51,6 +51,8 @@ fn victim() {
         let preparer = Preparer::new(&Gate::settings(&home, |_| {})).unwrap();
         let (source, cancel) = (files(&[("a", "1")]), CancellationToken::new());
         let sources = crate::fixture::sources(&source);
+        let scratch = preparer.scratch().unwrap();
+        fs::write(scratch.path().join("log"), "a line").unwrap();
         let workspace = preparer.prepare(&sources, &cancel).await.unwrap();
         let script = "trap '' TERM HUP; setsid sleep 1000 & (setsid sleep 1000 &) ; sleep 1000";
         let variables = BTreeMap::from([("MARK".to_owned(), home.to_str().unwrap().to_owned())]);
@@ -112,8 +114,8 @@ fn kill_in_mid_run(tier: IsolationTier) -> u32 {
     // Its init, and whatever it did not end, is ours to reap now.
     wait_until("no process is left", GONE_WITHIN, || living_children().is_empty());
     let work = home.path().join("work");
-    // The run's place, and the tree that was kept.
-    assert!(directories(&work) >= 2, "{}", directories(&work));
+    // The run's place, its own files, and the tree that was kept.
+    assert!(directories(&work) >= 3, "{}", directories(&work));
     let next = Preparer::new(&Gate::settings(home.path(), |_| {})).unwrap();
     assert_eq!(directories(&work), 0);
     drop(next);
