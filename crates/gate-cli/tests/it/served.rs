@@ -198,6 +198,24 @@ pub(crate) async fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
+/// A directory that commands may read which are walled in, whoever they are. Not below /tmp: they have one of their own.
+pub(crate) fn readable() -> TempDir {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    directory
+}
+
+/// Processes of this machine, also those in namespaces of their own, that have this text among their words.
+pub(crate) fn processes_with(text: &str) -> Vec<PathBuf> {
+    let has_it = |process: &PathBuf| {
+        let words = std::fs::read(process.join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&words).contains(text)
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten().map(|it| it.path());
+    all.filter(has_it).collect()
+}
+
 #[expect(clippy::disallowed_methods, reason = "the test plays the operator")]
 fn run(program: &str, arguments: &[&str]) {
     assert!(Command::new(program).args(arguments).status().unwrap().success());

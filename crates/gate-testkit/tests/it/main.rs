@@ -3,6 +3,7 @@
 
 mod callbacks;
 mod cancel;
+mod changes;
 mod contracts;
 mod crowd;
 mod documents;
@@ -11,11 +12,15 @@ mod help;
 mod hostile;
 mod idempotency;
 mod isolation;
+mod limits;
 mod logs;
 mod roles;
 mod rules;
+mod setup;
 mod slow_clients;
 mod sources;
+mod sources_of_agents;
 mod system;
 mod tests_of_projects;
+mod tiers;
 mod waiting;
