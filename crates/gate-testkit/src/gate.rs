@@ -237,6 +237,8 @@ fn config(database: &TestDatabase, data_dir: &Path, admin_key: &str, setup: &Set
         ("DONEGATE_WORKER_DRAIN_SECONDS", setup.drain_seconds.to_string()),
         ("DONEGATE_SANDBOX_TIER", setup.tier.to_owned()),
         ("DONEGATE_CALLBACK_ALLOWED_NETWORKS", "127.0.0.0/8".to_owned()),
+        // An engine takes seconds at each start, and no story has an image.
+        ("DONEGATE_SANDBOX_CONTAINER_ENGINE", "no-engine".to_owned()),
     ];
     let settings = settings.into_iter().chain(setup.settings.iter().cloned());
     let settings = settings.map(|(name, value)| (name.into(), value.into()));

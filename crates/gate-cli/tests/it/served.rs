@@ -71,6 +71,8 @@ impl Place {
             .env("DONEGATE_ADMIN_KEY", self.admin_key.expose())
             // The tests meet their commands at paths of the host.
             .env("DONEGATE_SANDBOX_TIER", "process")
+            // An engine takes seconds at each start.
+            .env("DONEGATE_SANDBOX_CONTAINER_ENGINE", "no-engine")
             .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
