@@ -9,6 +9,12 @@
 #   RUN apt-get update && apt-get install -y --no-install-recommends python3-pytest && rm -rf /var/lib/apt/lists/*
 #   USER 10001:10001
 
+# They read what lies below /usr, and toolchains that are named: ENV DONEGATE_SANDBOX_READ_ONLY_PATHS=/opt/go:/opt/jdk.
+#
+# How strongly they are walled in depends on how the container is run, not on the image: with Docker's default profile
+# by `landlock`, with what docker-compose.yml says at `worker` by `namespace`. `docker compose run --rm worker doctor`
+# tells. The image's user needs no privileges for either, so that it is an ordinary one.
+
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /src
 COPY . .

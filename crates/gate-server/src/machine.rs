@@ -26,8 +26,8 @@ pub struct Surveyed {
 /// Tries every tier, the strongest first, whatever the configuration chooses.
 pub async fn survey(config: &Config) -> Vec<Surveyed> {
     let mut settings = settings(config);
-    // A mere question makes nothing where no gate was started yet, or where another user's gate is.
-    let elsewhere = if is_ours(&config.data_dir) { None } else { tempfile::tempdir().ok() };
+    // A mere question makes no data directory, and leaves nothing in another user's, which its gate could not use.
+    let elsewhere = if is_ours(&config.data_dir) { None } else { elsewhere(&config.data_dir) };
     if let Some(elsewhere) = &elsewhere {
         elsewhere.path().clone_into(&mut settings.data_dir);
     }
@@ -47,6 +47,13 @@ pub(crate) async fn open_tiers(config: &Config) -> Result<Tiers, NoTier> {
     let tiers = Tiers::open(choice, SystemClock.now(), open).await?;
     tiers.announce(choice);
     Ok(tiers)
+}
+
+/// On the same file system where that can be: what can be laid over a tree depends on it.
+fn elsewhere(data_dir: &Path) -> Option<tempfile::TempDir> {
+    let mut named = tempfile::Builder::new();
+    let named = named.prefix("donegate-doctor-");
+    named.tempdir_in(data_dir).or_else(|_| named.tempdir()).ok()
 }
 
 fn is_ours(directory: &Path) -> bool {

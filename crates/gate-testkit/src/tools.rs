@@ -33,8 +33,8 @@ pub fn has_tool(words: &[&str]) -> bool {
 /// When `DONEGATE_TEST_REQUIRE_TIERS`, names separated by commas, has this one.
 #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 pub fn lacks_tier(tier: &str, why: &str) {
-    let required = std::env::var(REQUIRE_TIERS).unwrap_or_default();
-    let is_required = required.split(',').any(|it| it.trim() == tier);
+    let required = std::env::var_os(REQUIRE_TIERS).unwrap_or_default();
+    let is_required = required.to_string_lossy().split(',').any(|it| it.trim() == tier);
     assert!(
         !is_required,
         "{REQUIRE_TIERS} names `{tier}`, and this machine does not have it: {why}"

@@ -214,7 +214,7 @@ mod tests {
         let findings = Findings {
             well: true,
             tiers: vec![
-                surveyed(IsolationTier::Namespace, Err("no bwrap\u{1b}[2J")),
+                surveyed(IsolationTier::Namespace, Err("no userns\u{1b}[2J")),
                 surveyed(IsolationTier::Landlock, Ok(())),
             ],
             git: Found { path: Some("/usr/bin/git".into()), note: String::new() },
@@ -224,7 +224,7 @@ mod tests {
         };
         insta::assert_snapshot!(text(&findings), @"
         Isolation tiers, the strongest first
-          namespace  no: no bwrap�[2J
+          namespace  no: no userns�[2J
                      → install it
           landlock   yes: no loopback, memory cgroup_v2, workspace overlay, uid 61000, Landlock 7
                      gap: sockets with a path

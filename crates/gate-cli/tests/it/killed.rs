@@ -90,7 +90,8 @@ async fn a_command_that_is_walled_in_does_not_outlive_its_gate_and_is_run_again(
 /// Where this machine has no tier that hides the host, the test did not run; or it fails where one is required.
 #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
 fn lacks_tiers(told: &str) {
-    let required = std::env::var("DONEGATE_TEST_REQUIRE_TIERS").unwrap_or_default();
+    let required = std::env::var_os("DONEGATE_TEST_REQUIRE_TIERS").unwrap_or_default();
+    let required = required.to_string_lossy();
     let is_required = required.split(',').any(|it| ["namespace", "landlock"].contains(&it.trim()));
     assert!(!is_required, "{told}");
     eprintln!("this test did not run: {told}");

@@ -166,7 +166,7 @@ async fn clear(scratch: Scratch) {
 const fn advice(tier: IsolationTier) -> Option<&'static str> {
     match tier {
         IsolationTier::Namespace => Some(
-            "run the gate where it may make namespaces: as an ordinary user of a host that allows user namespaces (kernel.unprivileged_userns_clone=1; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), or as root with CAP_SYS_ADMIN and without a seccomp profile that forbids `unshare` and `mount`",
+            "run the gate where it may make namespaces: as an ordinary user of a host that allows user namespaces (kernel.unprivileged_userns_clone=1; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), in a container with seccomp=unconfined and systempaths=unconfined, or as root with CAP_SYS_ADMIN and CAP_NET_ADMIN and without a seccomp profile that forbids `unshare`, `mount`, and `pivot_root`",
         ),
         IsolationTier::Landlock => Some(
             "use a kernel of 6.12 or newer with Landlock among its security modules (`lsm=landlock,…` on the kernel's command line)",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::help::{finding, kinds};
 use crate::tiers::HIDING;
 
-fn prepared_by(setup: Value, check: &str) -> Value {
+fn prepared_by(setup: &Value, check: &str) -> Value {
     let mut contract = samples::shell(check);
     contract["environment"] = json!({ "setup": setup });
     contract
@@ -23,7 +23,7 @@ async fn what_setup_commands_leave_is_there_for_the_checks_and_kept_for_the_next
         ]);
         let check = "test \"$(cat deps/answer)\" = 42\ngrep -q home \"$HOME/mark\"\n\
                      test ! -e README.md\ntest -z \"${http_proxy:-}\"\necho 43 >deps/answer";
-        let contract = prepared_by(setup, check);
+        let contract = prepared_by(&setup, check);
         let mut uses = Vec::new();
         for workspace in [samples::tiny(), samples::tiny(), samples::files(&[("README.md", "2")])] {
             let verdict = project.judge_once(&contract, &workspace).await;
@@ -44,7 +44,7 @@ async fn a_setup_command_that_fails_goes_back_to_the_planner_with_its_last_words
         let Some(gate) = TestGate::start_in_tier("setup_failed", tier).await else { continue };
         let project = gate.project("shop").await;
         let setup = json!([{ "shell": "echo looking for the package >&2\nfalse" }]);
-        let contract = prepared_by(setup, "echo never run");
+        let contract = prepared_by(&setup, "echo never run");
         let task = project.post_contract(&contract).await;
         let verdict = project.judge(&task, &samples::tiny()).await;
         assert_eq!(verdict["decision"], "INCONCLUSIVE", "{tier}: {verdict:#}");
