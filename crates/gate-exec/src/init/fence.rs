@@ -133,7 +133,7 @@ impl Fence {
 }
 
 /// Leaves root, and whatever a user namespace gave.
-pub(super) fn drop_user(uid: Option<u32>) -> io::Result<()> {
+fn drop_user(uid: Option<u32>) -> io::Result<()> {
     if let Some(uid) = uid {
         for capability in CapabilitySet::all().iter() {
             // Best effort: without new privileges no program could gain what is left in this set.

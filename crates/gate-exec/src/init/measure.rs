@@ -4,12 +4,9 @@ use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
-use rustix::process::{WaitOptions, waitpid};
-
-use super::fence::drop_user;
+use super::descendants;
 use super::kill::Domain;
-use super::sys::{self, Fork};
-use super::{descendants, leave};
+use super::sys;
 
 /// How often the living are looked at.
 pub(super) const LOOK_EVERY_MS: u64 = 100;
@@ -118,23 +115,11 @@ impl Looking {
     /// once. What is not counted in time is taken to be like the rest.
     pub(super) fn use_more_than(&self, most: u64) -> io::Result<bool> {
         let pids = self.pids()?;
-        let Some(uid) = self.uid else { return Ok(count_more_than(&pids, most)) };
         // A root without all capabilities, as in a container, may not look at other users' pages.
-        match sys::fork()? {
-            Fork::Child => leave(&drop_user(Some(uid)).and_then(|()| {
-                let is_more = count_more_than(&pids, most);
-                if is_more { Err(io::Error::other("they use more")) } else { Ok(()) }
-            })),
-            Fork::Parent(child) => loop {
-                match waitpid(Some(child), WaitOptions::empty()) {
-                    Err(rustix::io::Errno::INTR) => {}
-                    waited => {
-                        let status = waited?.map(|it| it.1);
-                        return Ok(status.is_none_or(|it| it.exit_status() != Some(0)));
-                    }
-                }
-            },
-        }
+        Ok(match self.uid {
+            Some(uid) => sys::as_user_of_files(uid, || count_more_than(&pids, most)),
+            None => count_more_than(&pids, most),
+        })
     }
 
     fn pids(&self) -> io::Result<Vec<i32>> {

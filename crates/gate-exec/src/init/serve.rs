@@ -103,12 +103,12 @@ impl<'a> Service<'a> {
         };
         let Started(pid) = started;
         let mut watched = Watched::new(pid, self)?;
-        let end = watched.until_end().map_err(Refusal::at("waiting for the command"))?;
+        let end = watched.until_end();
         let Watched { mut reaping, disk_was_full, process_limit_hit, memory_peak_bytes, .. } =
             watched;
         self.domain.end_all(&mut reaping).map_err(Refusal::at("ending what the command left"))?;
         let own = reaping.status;
-        let how = match end {
+        let how = match end.map_err(Refusal::at("waiting for the command"))? {
             End::Alone => return Ok(None),
             End::Cut(how) => how,
             End::Itself => how_it_ended(own).ok_or_else(|| {
@@ -153,6 +153,14 @@ impl<'a> Service<'a> {
         let used = self.disks.iter().filter_map(|it| fstatvfs(it).ok());
         let used: u64 = used.map(|it| it.f_files.saturating_sub(it.f_ffree)).sum();
         used > self.set_up.bounds.disk_entries
+    }
+}
+
+/// However serving ends, no command goes on without its init.
+impl Drop for Service<'_> {
+    fn drop(&mut self) {
+        // Nobody is left who could be told.
+        self.domain.end_all(&mut Reaping::default()).ok();
     }
 }
 

@@ -42,6 +42,20 @@ pub(super) fn fork() -> io::Result<Fork> {
     })
 }
 
+/// Does something as another user, as far as files and `/proc` are concerned; as this one where that is refused.
+///
+/// No process is needed for it, of which there may be none left to be had.
+#[expect(unsafe_code, reason = "neither std nor rustix has setfsuid")]
+pub(super) fn as_user_of_files<T>(uid: u32, work: impl FnOnce() -> T) -> T {
+    // SAFETY: the calls change no memory; this process has one thread.
+    let before = unsafe { (libc::setfsgid(uid), libc::setfsuid(uid)) };
+    let result = work();
+    let [group, user] = [before.0, before.1].map(i32::cast_unsigned);
+    // SAFETY: as above.
+    unsafe { (libc::setfsuid(user), libc::setfsgid(group)) };
+    result
+}
+
 /// Sends SIGKILL to everything that this process may signal, but for itself.
 ///
 /// Call it only where that is known to be its own: as the first process of a namespace, or from
