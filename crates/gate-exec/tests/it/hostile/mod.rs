@@ -18,6 +18,7 @@ use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::alone::{Alone, is_alone};
+use crate::container;
 use crate::engine;
 use crate::fixture::{Gate, files, found_tiers, marked, processes_of, text, tools_are_required};
 use host::Host;
@@ -36,7 +37,7 @@ fn every_hostile_command_is_held_in_every_tier() {
 
 #[test]
 fn every_hostile_command_is_held_in_every_tier_of_an_ordinary_user() {
-    if let Some(alone) = Alone::as_user("hostile::driver") {
+    if let Some(alone) = Alone::as_user("hostile::driver_without_containers") {
         alone.with_hostile_environment().run();
     }
 }
@@ -45,7 +46,20 @@ fn every_hostile_command_is_held_in_every_tier_of_an_ordinary_user() {
 fn driver() {
     if is_alone() {
         looking_finds_what_is_not_hidden();
-        run_all();
+        run_all(async || {
+            let mut tiers = found_tiers().await;
+            tiers.extend(container::tier().await);
+            tiers
+        });
+    }
+}
+
+/// The engine of a user who has no session leaves a process behind, for later containers.
+#[test]
+fn driver_without_containers() {
+    if is_alone() {
+        looking_finds_what_is_not_hidden();
+        run_all(found_tiers);
     }
 }
 
@@ -57,10 +71,10 @@ impl Alone {
 }
 
 /// The whole table, in a process that is alone.
-pub(crate) fn run_all() {
+pub(crate) fn run_all(tiers: impl AsyncFnOnce() -> Vec<Arc<dyn SandboxTier>>) {
     set_child_subreaper(Some(getpid())).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let faults = runtime.block_on(run_table());
+    let faults = runtime.block_on(async { run_table(tiers().await).await });
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
@@ -96,8 +110,7 @@ fn looking_finds_what_is_not_hidden() {
 }
 
 /// The tiers beside each other, and in each the rows one after the other.
-async fn run_table() -> Vec<String> {
-    let tiers = found_tiers().await;
+async fn run_table(tiers: Vec<Arc<dyn SandboxTier>>) -> Vec<String> {
     let host = Arc::new(Host::set());
     let crowd = Arc::new(RwLock::new(()));
     let mut running = tokio::task::JoinSet::new();
