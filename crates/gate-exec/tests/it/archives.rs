@@ -1,7 +1,6 @@
 //! Archives: every format, and every way to attack the one who unpacks it.
 
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use gate_core::{Blame, IsolationTier, WorkspaceSource};
@@ -9,107 +8,8 @@ use gate_exec::limits::TAR_EXTENSION_BYTES_MAX;
 use gate_exec::{EntryFault, PrepareError, SourceError, SourceRef, Sources, Workspace};
 use tar::{EntryType, Header};
 
-use crate::fixture::{Gate, archive, files, sources};
-
-/// A tar made by hand, so that it may say anything.
-#[derive(Default)]
-struct Tar(Vec<u8>);
-
-impl Tar {
-    fn entry(self, kind: EntryType, name: &str, link: &str, body: &[u8]) -> Self {
-        self.raw(kind, name.as_bytes(), link.as_bytes(), (0o644, body, body.len() as u64))
-    }
-
-    fn raw(
-        mut self,
-        kind: EntryType,
-        name: &[u8],
-        link: &[u8],
-        (mode, body, size_bytes): (u32, &[u8], u64),
-    ) -> Self {
-        let mut header = Header::new_ustar();
-        let old = header.as_old_mut();
-        old.name[..name.len()].copy_from_slice(name);
-        old.linkname[..link.len()].copy_from_slice(link);
-        header.set_entry_type(kind);
-        header.set_mode(mode);
-        header.set_size(size_bytes);
-        header.set_cksum();
-        self.0.extend_from_slice(header.as_bytes());
-        self.0.extend_from_slice(body);
-        self.0.resize(self.0.len().next_multiple_of(512), 0);
-        self
-    }
-
-    fn file(self, name: &str, body: &str) -> Self {
-        self.entry(EntryType::Regular, name, "", body.as_bytes())
-    }
-
-    fn mode(self, name: &str, mode: u32) -> Self {
-        self.raw(EntryType::Regular, name.as_bytes(), b"", (mode, b"", 0))
-    }
-
-    fn link(self, name: &str, target: &str) -> Self {
-        self.entry(EntryType::Symlink, name, target, b"")
-    }
-
-    fn pax(self, records: &[(&str, &str)]) -> Self {
-        let mut body = String::new();
-        for (key, value) in records {
-            let rest = format!(" {key}={value}\n");
-            let mut len = rest.len();
-            while len != rest.len() + len.to_string().len() {
-                len = rest.len() + len.to_string().len();
-            }
-            body.push_str(&len.to_string());
-            body.push_str(&rest);
-        }
-        self.entry(EntryType::XHeader, "pax", "", body.as_bytes())
-    }
-
-    fn end(mut self) -> Vec<u8> {
-        self.0.extend_from_slice(&[0; 1024]);
-        self.0
-    }
-}
-
-fn gz(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zst(bytes: &[u8]) -> Vec<u8> {
-    zstd::encode_all(bytes, 1).unwrap()
-}
-
-struct Zip(zip::ZipWriter<std::io::Cursor<Vec<u8>>>);
-
-impl Zip {
-    fn new() -> Self {
-        Self(zip::ZipWriter::new(std::io::Cursor::new(Vec::new())))
-    }
-
-    fn file(self, name: &str, mode: u32, body: &[u8]) -> Self {
-        let options = zip::write::SimpleFileOptions::default().unix_permissions(mode);
-        self.with(name, options, body)
-    }
-
-    fn with(mut self, name: &str, options: zip::write::SimpleFileOptions, body: &[u8]) -> Self {
-        self.0.start_file(name, options).unwrap();
-        self.0.write_all(body).unwrap();
-        self
-    }
-
-    fn link(mut self, name: &str, target: &str) -> Self {
-        self.0.add_symlink(name, target, zip::write::SimpleFileOptions::default()).unwrap();
-        self
-    }
-
-    fn end(self) -> Vec<u8> {
-        self.0.finish().unwrap().into_inner()
-    }
-}
+use crate::fixture::{Gate, archive, files, source_error, sources};
+use crate::made_archive::{Tar, Zip, gz, zst};
 
 /// A tree with a file, an executable, a directory, and a link.
 fn good_tar() -> Vec<u8> {
@@ -126,12 +26,6 @@ fn good_zip() -> Vec<u8> {
         .file("run", 0o755, b"")
         .link("l", "src/a.txt")
         .end()
-}
-
-fn source_error(result: Result<Workspace, PrepareError>) -> SourceError {
-    let error = result.unwrap_err();
-    let PrepareError::Source { source, .. } = error else { panic!("{error:?}") };
-    source
 }
 
 /// Wants it refused as the reporter's fault, with the name of the entry, and nothing written outside.

@@ -15,8 +15,8 @@ use gate_core::{
 };
 use gate_exec::{
     Ended, ExecError, Job, LogPlace, PASSED_BY_DEFAULT, PrepareError, PrepareSettings, Preparer,
-    Profile, Ran, RawExecution, Room, Run, SandboxError, SandboxTier, SourceRef, Sources, Surveyed,
-    TierSettings, Workspace, open_tier, run_commands, survey,
+    Profile, Ran, RawExecution, Room, Run, SandboxError, SandboxTier, SourceError, SourceRef,
+    Sources, Surveyed, TierSettings, Workspace, open_tier, run_commands, survey,
 };
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -332,6 +332,22 @@ pub(crate) fn temporary_mounts() -> Vec<String> {
     let wanted = std::env::temp_dir().to_str().unwrap().to_owned();
     let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
     mounts.lines().filter(|it| it.contains(&wanted)).map(str::to_owned).collect()
+}
+
+/// What was wrong with the sources that could not be prepared.
+pub(crate) fn source_error(result: Result<Workspace, PrepareError>) -> SourceError {
+    let error = result.unwrap_err();
+    let PrepareError::Source { source, .. } = error else { panic!("{error:?}") };
+    source
+}
+
+/// The repositories that a gate keeps.
+pub(crate) fn mirrors(gate: &Gate) -> Vec<PathBuf> {
+    let entries = fs::read_dir(gate.home().join("cache/git")).unwrap();
+    entries
+        .map(|it| it.unwrap().path())
+        .filter(|it| it.extension().is_some_and(|it| it == "git"))
+        .collect()
 }
 
 /// The living processes with this in their environment, of those that this user may look into.
