@@ -115,6 +115,10 @@ pub struct CheckDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub at_least: Option<u64>,
+    /// `command`, `tests`: globs of files that the command writes for machines to read, such as JUnit XML, SARIF, or a runner's JSON. Of them only those that it wrote in this run are read; they say more exactly than its output which tests failed and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 20, example = json!(["target/nextest/ci/junit.xml"]))]
+    pub results: Option<Vec<String>>,
     /// `files`: what must be there, and not empty, in the workspace as it was handed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 500)]
@@ -205,7 +209,7 @@ impl TryFrom<ContractDocument> for Contract {
             deliverables: tree_paths(deliverables, "/deliverables", "/path", &mut faults),
             criteria: document.criteria.into_iter().map(Into::into).collect(),
             out_of_scope: document.out_of_scope,
-            protected: patterns(document.protected, &mut faults),
+            protected: patterns(document.protected, "/protected", &mut faults),
             checks: read_checks(document.checks, &mut faults),
             environment: document.environment.unwrap_or_default().read(&mut faults),
             limits: document.limits.unwrap_or_default().into(),
@@ -268,13 +272,15 @@ fn read_kind(check: CheckDocument, at: &str, faults: &mut Vec<InvalidField>) -> 
     match check.kind {
         CheckKindWord::Command => {
             let exit_code = check.exit_code.unwrap_or(0);
+            let results = read_results(check.results, at, faults);
             let run = read_command(check.run, check.shell, at, faults)?;
-            Some(CheckKind::Command(CommandCheck { run, exit_code }))
+            Some(CheckKind::Command(CommandCheck { run, exit_code, results }))
         }
         CheckKindWord::Tests => {
             let at_least = check.at_least.unwrap_or(1);
+            let results = read_results(check.results, at, faults);
             let run = read_command(check.run, check.shell, at, faults)?;
-            Some(CheckKind::Tests(TestsCheck { run, at_least }))
+            Some(CheckKind::Tests(TestsCheck { run, at_least, results }))
         }
         CheckKindWord::Files => {
             let paths = check.paths.unwrap_or_default();
@@ -292,8 +298,8 @@ fn read_kind(check: CheckDocument, at: &str, faults: &mut Vec<InvalidField>) -> 
 /// A field of another kind is a question that nobody would ask: refused, not ignored.
 fn refuse_strangers(check: &CheckDocument, at: &str, faults: &mut Vec<InvalidField>) {
     let (word, own): (_, &[&str]) = match check.kind {
-        CheckKindWord::Command => ("command", &["run", "shell", "exit_code"]),
-        CheckKindWord::Tests => ("tests", &["run", "shell", "at_least"]),
+        CheckKindWord::Command => ("command", &["run", "shell", "exit_code", "results"]),
+        CheckKindWord::Tests => ("tests", &["run", "shell", "at_least", "results"]),
         CheckKindWord::Files => ("files", &["paths"]),
     };
     let given = [
@@ -301,6 +307,7 @@ fn refuse_strangers(check: &CheckDocument, at: &str, faults: &mut Vec<InvalidFie
         ("shell", check.shell.is_some()),
         ("exit_code", check.exit_code.is_some()),
         ("at_least", check.at_least.is_some()),
+        ("results", check.results.is_some()),
         ("paths", check.paths.is_some()),
     ];
     for (field, _) in given.into_iter().filter(|(it, given)| *given && !own.contains(it)) {
@@ -351,7 +358,15 @@ fn tree_paths(
     read
 }
 
-fn patterns(globs: Vec<String>, faults: &mut Vec<InvalidField>) -> Vec<PathPattern> {
+fn read_results(
+    globs: Option<Vec<String>>,
+    at: &str,
+    faults: &mut Vec<InvalidField>,
+) -> Vec<PathPattern> {
+    patterns(globs.unwrap_or_default(), &format!("{at}/results"), faults)
+}
+
+fn patterns(globs: Vec<String>, at: &str, faults: &mut Vec<InvalidField>) -> Vec<PathPattern> {
     let mut read = Vec::with_capacity(globs.len());
     for (index, glob) in globs.into_iter().enumerate() {
         let syntax = globset::GlobBuilder::new(&glob).literal_separator(true).build();
@@ -363,7 +378,7 @@ fn patterns(globs: Vec<String>, faults: &mut Vec<InvalidField>) -> Vec<PathPatte
             (Err(error), _) => error.to_string(),
             (Ok(_), Err(error)) => format!("not a glob: {error}"),
         };
-        faults.push(InvalidField::new(format!("/protected/{index}"), fault));
+        faults.push(InvalidField::new(format!("{at}/{index}"), fault));
     }
     read
 }

@@ -188,7 +188,8 @@ mod tests {
     fn fewer_tests_than_the_contract_asks_for_fail() {
         let mut parts = parts();
         let run = command(&["cargo", "test"]);
-        parts.checks[0].kind = CheckKind::Tests(crate::check::TestsCheck { run, at_least: 12 });
+        parts.checks[0].kind =
+            CheckKind::Tests(crate::check::TestsCheck { run, at_least: 12, results: Vec::new() });
         let contract = Contract::parse(parts).unwrap();
         let judged = judge(&contract, &evidence(vec![execution(GREEN, tally(11, 0, 3))]));
         assert_eq!(judged.findings[0].kind, FindingKind::TooFewTests);

@@ -25,7 +25,7 @@ pub fn parts() -> ContractParts {
         checks: vec![Check {
             id: "tests".to_owned(),
             blocking: true,
-            kind: CheckKind::Tests(TestsCheck { run, at_least: 1 }),
+            kind: CheckKind::Tests(TestsCheck { run, at_least: 1, results: Vec::new() }),
         }],
         environment: Environment::default(),
         limits: RunLimits::default(),
@@ -47,7 +47,8 @@ pub fn contract() -> Contract {
 /// A blocking `command` check.
 #[must_use]
 pub fn command_check(id: &str, words: &[&str]) -> Check {
-    let kind = CheckKind::Command(CommandCheck { run: command(words), exit_code: 0 });
+    let kind =
+        CheckKind::Command(CommandCheck { run: command(words), exit_code: 0, results: Vec::new() });
     Check { id: id.to_owned(), blocking: true, kind }
 }
 

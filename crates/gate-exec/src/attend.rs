@@ -22,9 +22,10 @@ use crate::disk::{DiskWatch, Room};
 use crate::limits::{DRAIN_MS, KILL_GRACE_MS, SET_UP_SECONDS};
 use crate::logs::LogPlace;
 use crate::nursery::Nursery;
+use crate::sandbox::ResultFile;
 use crate::spawn;
 use crate::stop::{Held, KillOnDrop, Mark, Process};
-use crate::wire::{self, Hello, HowItEnded, Order, Ready, Record, Refusal, SetUp};
+use crate::wire::{self, Hello, HowItEnded, Order, Ready, Record, Refusal, Results, SetUp};
 
 /// Read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -220,6 +221,31 @@ impl Init {
                 || after.process_limit > before.process_limit,
             kept,
         })
+    }
+
+    /// What the last command wrote into files that match, each with its name relative to the workspace.
+    pub(crate) fn results(&mut self, globs: Vec<String>) -> Result<Vec<ResultFile>, AttendError> {
+        if !self.healthy {
+            return Err(AttendError::Lost);
+        }
+        self.healthy = false;
+        wire::send(&self.line, &Order::Results { globs }, &[]).or(Err(AttendError::Lost))?;
+        let answer = wire::receive::<Result<Results, Refusal>>(&self.line);
+        let (Results(found), passed) =
+            match answer.map_err(system("reading what a command wrote"))? {
+                Some((Ok(results), passed)) => (results, passed),
+                Some((Err(refusal), _)) => return Err(AttendError::Refused(refusal)),
+                None => return Err(AttendError::Lost),
+            };
+        self.healthy = true;
+        let mut bytes = File::from(passed.into_iter().next().ok_or(AttendError::Lost)?);
+        let read = |(name, size): (String, u64)| {
+            let mut read = Vec::new();
+            (&mut bytes).take(size).read_to_end(&mut read)?;
+            Ok(ResultFile { name, bytes: read })
+        };
+        let read: io::Result<Vec<ResultFile>> = found.into_iter().map(read).collect();
+        read.map_err(system("reading what a command wrote"))
     }
 
     /// Takes it down, and returns when nothing of it is left.

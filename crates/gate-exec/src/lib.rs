@@ -29,8 +29,8 @@ mod workspace;
 pub use logs::{LogPlace, RawLog, log_slice};
 pub use run::{ExecError, Ran, RawExecution, Run, run_commands};
 pub use sandbox::{
-    Egress, Ended, Job, PASSED_BY_DEFAULT, Profile, Room, Sandbox, SandboxError, SandboxTier,
-    Surveyed, TierSettings, open_tier, survey,
+    Egress, Ended, Job, PASSED_BY_DEFAULT, Profile, ResultFile, Room, Sandbox, SandboxError,
+    SandboxTier, Surveyed, TierSettings, open_tier, survey,
 };
 pub use setup::SetupFailure;
 pub use workspace::{

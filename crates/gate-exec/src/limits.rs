@@ -82,6 +82,12 @@ pub const CONTAINER_SIDE_DISKS: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 pub const CONTAINER_SIDE_DISK_BYTES: u64 = 256 * 1024 * 1024;
 /// A container's `/dev/shm`.
 pub const CONTAINER_SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;
+/// Result files of one command that are read.
+pub const RESULTS_MAX: usize = 64;
+/// All of them together; the one that goes beyond is cut off there.
+pub const RESULTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// What is looked at to find them.
+pub const RESULTS_ENTRIES_MAX: usize = 200_000;
 /// A sandbox must stand within this time.
 pub const SET_UP_SECONDS: u64 = 20;
 /// Where no cgroup counts memory, each process may reserve this much beyond what all together may use.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capture::Capture;
 use crate::logs::{LogPlace, RawLog, log_slice};
-use crate::sandbox::{Ended, Job, Room, SandboxError, SandboxTier};
+use crate::sandbox::{Ended, Job, ResultFile, Room, SandboxError, SandboxTier};
 use crate::setup::{self, SetupFailure};
 use crate::workspace::{Layers, Workspace};
 
@@ -41,6 +41,8 @@ pub struct RawExecution {
     pub merged: Captured,
     /// The whole logs: stdout, stderr, merged.
     pub logs: [RawLog; 3],
+    /// What it wrote for machines to read, where its check names such files.
+    pub results: Vec<ResultFile>,
 }
 
 impl RawExecution {
@@ -177,12 +179,19 @@ pub async fn run_commands(run: &Run<'_>, cancel: &CancellationToken) -> Result<R
         let left = run_ends.saturating_duration_since(Instant::now());
         let time_limit = left.min(Duration::from_secs(limits.command_seconds.into()));
         let job = run.job(command, time_limit, format!("{index:03}"));
-        let ended = if left.is_zero() {
-            not_run(&job).map_err(|source| ExecError::Logs { check: check.id.clone(), source })?
+        let failed = |it| ExecError::of(&check.id, it);
+        let (ended, results) = if left.is_zero() {
+            let ended = not_run(&job);
+            (ended.map_err(|source| ExecError::Logs { check: check.id.clone(), source })?, vec![])
         } else {
-            sandbox.run(&job, cancel).await.map_err(|it| ExecError::of(&check.id, it))?
+            let ended = sandbox.run(&job, cancel).await.map_err(failed)?;
+            let results = match check.results() {
+                [] => Vec::new(),
+                patterns => sandbox.results(patterns).await.map_err(failed)?,
+            };
+            (ended, results)
         };
-        executions.push(signed(&check.id, command, ended));
+        executions.push(RawExecution { results, ..signed(&check.id, command, ended) });
     }
     let root = sandbox.root().to_owned();
     let kernel_uid = sandbox.kernel_uid();
@@ -239,6 +248,7 @@ fn signed(check: &str, command: &CommandLine, ended: Ended) -> RawExecution {
         stderr,
         merged,
         logs,
+        results: Vec::new(),
     }
 }
 

@@ -114,7 +114,7 @@ pub(crate) struct Ready {
     pub(crate) loopback: bool,
 }
 
-/// One command.
+/// What the gate wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Order {
     Run {
@@ -122,7 +122,15 @@ pub(crate) enum Order {
     },
     /// Ends the command that runs.
     CutOff,
+    /// Hands over what the last command wrote into files that match: a [`Results`] and one descriptor with their bytes.
+    Results {
+        globs: Vec<String>,
+    },
 }
+
+/// Result files, whose bytes stand in this order behind one descriptor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Results(pub(crate) Vec<(String, u64)>);
 
 /// How a command ended, and what it used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,9 @@
 //! `command`: does a command end with the expected exit status?
 
 use super::Reason;
-use crate::{Blame, CommandLine, Diagnostic, Execution, FindingKind, Outcome, Severity};
+use crate::{
+    Blame, CommandLine, Diagnostic, Execution, FindingKind, Outcome, PathPattern, Severity,
+};
 
 /// Diagnostics that one failed command brings into the verdict.
 const DIAGNOSTICS_MAX: usize = 10;
@@ -13,6 +15,8 @@ pub struct CommandCheck {
     pub run: CommandLine,
     /// The exit status that means yes.
     pub exit_code: i32,
+    /// Files that it writes for machines to read.
+    pub results: Vec<PathPattern>,
 }
 
 impl CommandCheck {

@@ -10,7 +10,8 @@ pub(crate) use files::missing;
 pub use tests::TestsCheck;
 
 use crate::{
-    Blame, CommandLine, Evidence, Excerpt, Execution, Finding, FindingKind, Location, TreePath,
+    Blame, CommandLine, Evidence, Excerpt, Execution, Finding, FindingKind, Location, PathPattern,
+    TreePath,
 };
 
 /// One question of the contract.
@@ -54,6 +55,16 @@ impl Check {
             CheckKind::Command(check) => Some(&check.run),
             CheckKind::Tests(check) => Some(&check.run),
             CheckKind::Files(_) => None,
+        }
+    }
+
+    /// The files that its command writes for machines to read.
+    #[must_use]
+    pub fn results(&self) -> &[PathPattern] {
+        match &self.kind {
+            CheckKind::Command(check) => &check.results,
+            CheckKind::Tests(check) => &check.results,
+            CheckKind::Files(_) => &[],
         }
     }
 

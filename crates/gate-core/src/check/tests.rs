@@ -2,7 +2,7 @@
 
 use super::Reason;
 use super::command::{did_not_run, ended, failed};
-use crate::{CommandLine, Execution, FindingKind, TestTally};
+use crate::{CommandLine, Execution, FindingKind, PathPattern, TestTally};
 
 /// Failing tests that one check brings into the verdict.
 const FAILING_TESTS_MAX: usize = 20;
@@ -14,6 +14,8 @@ pub struct TestsCheck {
     pub run: CommandLine,
     /// Tests that must be executed; skipped and ignored ones do not count. At least 1.
     pub at_least: u64,
+    /// Files that it writes for machines to read.
+    pub results: Vec<PathPattern>,
 }
 
 impl TestsCheck {

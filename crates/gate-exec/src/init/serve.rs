@@ -1,5 +1,6 @@
 //! Serves the commands of one run, one after the other, until the gate has no more or is gone.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -15,8 +16,9 @@ use super::engine_counts::EngineCounts;
 use super::fence::Fence;
 use super::kill::Domain;
 use super::measure::{Looking, Reaping};
+use super::results::{self, Moment};
 use crate::limits::CONTAINER_DISK;
-use crate::wire::{self, Bounds, HowItEnded, Order, Ready, Record, Refusal, SetUp, Walls};
+use crate::wire::{self, Bounds, HowItEnded, Order, Ready, Record, Refusal, Results, SetUp, Walls};
 
 /// Less than this left is a disk that is full.
 const DISK_LEFT_BYTES_MIN: u64 = 4096;
@@ -32,6 +34,8 @@ pub(super) struct Service<'a> {
     domain: Domain,
     /// Where the room that is left can be asked for.
     disks: Vec<File>,
+    /// When the last command was started.
+    started: Cell<Moment>,
 }
 
 /// Why a command is not waited for any longer.
@@ -57,7 +61,7 @@ impl<'a> Service<'a> {
         };
         let disks: io::Result<Vec<File>> = disks.iter().map(File::open).collect();
         let disks = disks.map_err(Refusal::at("opening the disk of the run"))?;
-        Ok(Self { line, set_up, fence, domain, disks })
+        Ok(Self { line, set_up, fence, domain, disks, started: Cell::new(Moment::now()) })
     }
 
     pub(super) fn ready(&self) -> Ready {
@@ -70,16 +74,21 @@ impl<'a> Service<'a> {
 
     pub(super) fn serve(&self) -> io::Result<()> {
         while let Some((order, output)) = wire::receive::<Order>(self.line)? {
-            // A command that had ended before it was cut off has told so.
-            let Order::Run { words } = order else { continue };
-            let missing = || io::Error::other("an order without its two descriptors");
-            let output: [OwnedFd; 2] = output.try_into().or(Err(missing()))?;
-            let answer = match self.run(&words, output) {
-                Ok(Some(record)) => Ok(record),
-                Ok(None) => return Ok(()),
-                Err(refusal) => Err(refusal),
-            };
-            wire::send(self.line, &answer, &[])?;
+            match order {
+                Order::Run { words } => {
+                    let missing = || io::Error::other("an order without its two descriptors");
+                    let output: [OwnedFd; 2] = output.try_into().or(Err(missing()))?;
+                    let answer = match self.run(&words, output) {
+                        Ok(Some(record)) => Ok(record),
+                        Ok(None) => return Ok(()),
+                        Err(refusal) => Err(refusal),
+                    };
+                    wire::send(self.line, &answer, &[])?;
+                }
+                Order::Results { globs } => self.hand_over(&globs)?,
+                // A command that had ended before it was cut off has told so.
+                Order::CutOff => {}
+            }
         }
         Ok(())
     }
@@ -91,6 +100,7 @@ impl<'a> Service<'a> {
         output: [OwnedFd; 2],
     ) -> Result<Option<Record>, Refusal> {
         let before = self.engine_counts();
+        self.started.set(Moment::now());
         let started = match command::start(words, output, self.set_up, &self.fence) {
             Ok(started) => started,
             Err(why) => {
@@ -133,6 +143,18 @@ impl<'a> Service<'a> {
             disk_was_full: disk_was_full || self.disk_is_full(),
             process_limit_hit: process_limit_hit || counted.process_limit > before.process_limit,
         }))
+    }
+
+    fn hand_over(&self, globs: &[String]) -> io::Result<()> {
+        match results::collect(&self.set_up.directory, globs, self.started.get()) {
+            Ok((results, bytes)) => {
+                wire::send(self.line, &Ok::<_, Refusal>(results), &[bytes.as_fd()])
+            }
+            Err(error) => {
+                let refusal = Refusal::at("reading what a command wrote")(error);
+                wire::send(self.line, &Err::<Results, _>(refusal), &[])
+            }
+        }
     }
 
     /// Elsewhere, the gate counts in a cgroup of its own.
@@ -217,7 +239,7 @@ impl<'a> Watched<'a> {
             if gate_spoke {
                 match wire::receive::<Order>(line) {
                     Ok(Some((Order::CutOff, _))) => return Ok(End::Cut(HowItEnded::CutOff)),
-                    Ok(Some((Order::Run { .. }, _))) => {}
+                    Ok(Some((Order::Run { .. } | Order::Results { .. }, _))) => {}
                     Ok(None) | Err(_) => return Ok(End::Alone),
                 }
             }

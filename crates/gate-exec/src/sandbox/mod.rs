@@ -22,8 +22,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use gate_core::{
-    Blame, Captured, CommandLine, Isolation, IsolationTier, NetworkAccess, Outcome, RunLimits,
-    Usage,
+    Blame, Captured, CommandLine, Isolation, IsolationTier, NetworkAccess, Outcome, PathPattern,
+    RunLimits, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -85,6 +85,12 @@ pub trait Sandbox: Send + std::fmt::Debug {
         job: &Job<'_>,
         cancel: &CancellationToken,
     ) -> Result<Ended, SandboxError>;
+
+    /// What the last command wrote into files that match, by name and with bounds (`limits::RESULTS_*`).
+    ///
+    /// # Errors
+    /// When it cannot be read: the gate's fault.
+    async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError>;
 
     /// The same place, as the commands until now have left it, with another network.
     ///
@@ -157,6 +163,15 @@ pub struct Ended {
     pub merged: Captured,
     /// The whole logs: stdout, stderr, merged.
     pub logs: [RawLog; 3],
+}
+
+/// A file that a command wrote for machines to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultFile {
+    /// Relative to the workspace.
+    pub name: String,
+    /// What stands in it, perhaps cut off.
+    pub bytes: Vec<u8>,
 }
 
 /// Why nothing is known of a command.

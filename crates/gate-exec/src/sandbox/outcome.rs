@@ -2,10 +2,11 @@
 
 use std::io;
 
-use gate_core::{IsolationTier, Outcome};
+use gate_core::{IsolationTier, Outcome, PathPattern};
+use tokio::task::spawn_blocking;
 
-use super::{Ended, Job, SandboxError};
-use crate::attend::{AttendError, Ending, Finished};
+use super::{Ended, Job, ResultFile, SandboxError};
+use crate::attend::{AttendError, Ending, Finished, Init};
 use crate::capture::Kept;
 
 /// What is told of a command that ended, and the error of one that somebody wanted to end.
@@ -40,6 +41,27 @@ pub(super) fn ended(
     };
     let logs = logs.try_into().map_err(lost)?;
     Ok(Ended { outcome, usage, stragglers_killed, process_limit_hit, stdout, stderr, merged, logs })
+}
+
+/// What the last command wrote for machines to read, asked of its init.
+pub(super) async fn results(
+    init: &mut Option<Init>,
+    patterns: &[PathPattern],
+    tier: IsolationTier,
+) -> Result<Vec<ResultFile>, SandboxError> {
+    let mut own = init.take().ok_or_else(|| failed(tier, AttendError::Lost))?;
+    let globs = patterns.iter().map(|it| it.as_str().to_owned()).collect();
+    let work = move || {
+        let found = own.results(globs);
+        (own, found)
+    };
+    let lost = |it| {
+        let (stage, source) = ("reading what a command wrote", io::Error::other(it));
+        failed(tier, AttendError::System { stage, source })
+    };
+    let (own, found) = spawn_blocking(work).await.map_err(lost)?;
+    *init = Some(own);
+    found.map_err(|it| failed(tier, it))
 }
 
 /// The gate's own fault, with its stage.

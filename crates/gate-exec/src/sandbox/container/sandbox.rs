@@ -4,14 +4,14 @@ use std::io::{self, PipeReader};
 use std::path::Path;
 
 use async_trait::async_trait;
-use gate_core::NetworkAccess;
+use gate_core::{NetworkAccess, PathPattern};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::super::outcome::{ended, failed};
+use super::super::outcome::{ended, failed, results};
 use super::super::uids::Uid;
 use super::super::way_out::Guard;
-use super::super::{Ended, Job, Sandbox, SandboxError};
+use super::super::{Ended, Job, ResultFile, Sandbox, SandboxError};
 use super::{CONTAINER_WORKSPACE, Seen, TIER, stage};
 use crate::attend::{self, AttendError, Init, Task};
 
@@ -63,6 +63,10 @@ impl Sandbox for ContainerSandbox {
         let (init, finished) = attend::with_thread(work, cancel).await.map_err(lost)?;
         self.init = Some(init);
         ended(finished.map_err(|it| failed(TIER, it))?, job, TIER)
+    }
+
+    async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
+        results(&mut self.init, patterns, TIER).await
     }
 
     async fn with_network(

@@ -4,16 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use gate_core::NetworkAccess;
+use gate_core::{NetworkAccess, PathPattern};
 use rustix::process::getuid;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::super::outcome::{ended, failed};
+use super::super::outcome::{ended, failed, results};
 use super::super::room::OwnRoom;
 use super::super::uids::Uid;
 use super::super::way_out::Guard;
-use super::super::{Ended, Job, Sandbox, SandboxError};
+use super::super::{Ended, Job, ResultFile, Sandbox, SandboxError};
 use super::LocalTier;
 use super::place::sweep_shared_memory;
 use crate::attend::{self, AttendError, Init, Task};
@@ -72,6 +72,10 @@ impl Sandbox for LocalSandbox {
         self.init = Some(init);
         let tier = self.tier.tier;
         ended(finished.map_err(|it| failed(tier, it))?, job, tier)
+    }
+
+    async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
+        results(&mut self.init, patterns, self.tier.tier).await
     }
 
     async fn with_network(
