@@ -117,6 +117,7 @@ mod tests {
                 message: "left: 1, right: 2".to_owned(),
                 location: Some(location.clone()),
                 excerpt: Some(excerpt.clone()),
+                ..FailingTest::default()
             })
             .collect();
         judge(&contract(), &evidence(vec![run]))

@@ -51,7 +51,8 @@ pub use isolation::{
 };
 pub use judge::{Judgement, judge, without_evidence};
 pub use output::{
-    Captured, Diagnostic, Excerpt, FailingTest, LogStream, Reading, Severity, TestTally,
+    Captured, Diagnostic, Excerpt, FailingTest, LogStream, Reading, Severity, TestCounts,
+    TestPhase, TestTally,
 };
 pub use path::{PathError, PathPattern, TreePath};
 pub use report::{

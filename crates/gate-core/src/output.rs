@@ -74,13 +74,93 @@ impl TestTally {
     }
 }
 
+/// A runner's figures, finer than a [`TestTally`]: as it printed them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TestCounts {
+    /// Executed and passed; none where the runner prints failures only.
+    pub passed: Option<u64>,
+    /// Executed and failed.
+    pub failed: u64,
+    /// Set-ups, collections, and suites that failed before a test could.
+    pub errors: u64,
+    /// Not executed: skipped, ignored, expected to fail, to do.
+    pub skipped: u64,
+}
+
+impl TestCounts {
+    /// The runner said that there was nothing to execute.
+    pub const NONE: Self = Self { passed: Some(0), failed: 0, errors: 0, skipped: 0 };
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let passed = match (self.passed, other.passed) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            (Some(_), None) | (None, Some(_) | None) => None,
+        };
+        Self {
+            passed,
+            failed: self.failed.saturating_add(other.failed),
+            errors: self.errors.saturating_add(other.errors),
+            skipped: self.skipped.saturating_add(other.skipped),
+        }
+    }
+
+    /// All tests that it speaks of.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        let passed = self.passed.unwrap_or(0);
+        passed.saturating_add(self.failed).saturating_add(self.errors).saturating_add(self.skipped)
+    }
+
+    /// The tally; none where it is not known how many passed.
+    #[must_use]
+    pub fn tally(&self) -> Option<TestTally> {
+        let failed = self.failed.saturating_add(self.errors);
+        self.passed.map(|passed| TestTally { passed, failed, skipped: self.skipped })
+    }
+}
+
+/// When a test failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum TestPhase {
+    /// Its file could not be loaded.
+    Collection,
+    /// What it needs could not be made.
+    Setup,
+    /// In its own body.
+    #[default]
+    Call,
+    /// When it was cleaned up after.
+    Teardown,
+}
+
+impl TestPhase {
+    /// The word for it in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Collection => "collection",
+            Self::Setup => "setup",
+            Self::Call => "call",
+            Self::Teardown => "teardown",
+        }
+    }
+}
+
 /// A test that a runner called failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FailingTest {
     /// As the runner prints it.
     pub name: String,
+    /// When it failed.
+    pub phase: TestPhase,
     /// The assertion or the panic, one line.
     pub message: String,
+    /// What it should have been, where the runner prints both sides of a comparison.
+    pub expected: Option<String>,
+    /// What it was.
+    pub actual: Option<String>,
     /// Where it failed, in the workspace.
     pub location: Option<Location>,
     /// The lines that show it.
@@ -107,6 +187,10 @@ pub struct Diagnostic {
     pub message: String,
     /// Where, in the workspace.
     pub location: Option<Location>,
+    /// Other places where the same is wrong, the first of them.
+    pub also_at: Vec<Location>,
+    /// How often it was said, at least once.
+    pub times: u32,
     /// The lines that show it.
     pub excerpt: Option<Excerpt>,
 }
@@ -118,6 +202,8 @@ pub struct Reading {
     pub tool: Option<&'static str>,
     /// The runner's own summary, where one was seen.
     pub tally: Option<TestTally>,
+    /// The same, as fine as the runner printed it; also where it does not say how many passed.
+    pub counts: Option<TestCounts>,
     /// Test binaries or files that started and never printed their summary.
     pub unfinished_suites: u32,
     /// Failing tests, in the order in which they should be fixed.
@@ -126,4 +212,12 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
     /// The last telling lines, for when nothing above says anything.
     pub tail: Option<Excerpt>,
+}
+
+impl Reading {
+    /// Whether the runner's own summary was seen, of everything that it started.
+    #[must_use]
+    pub const fn has_summary(&self) -> bool {
+        self.counts.is_some() && self.unfinished_suites == 0
+    }
 }

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gate_excerpt::read_with_counts;
+use gate_excerpt::read;
 use serde_json::{Value, json};
 
 #[path = "../tests/it/cases.rs"]
@@ -32,8 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !only.is_empty() && !only.iter().any(|it| case.name.starts_with(it.as_str())) {
             continue;
         }
-        let (reading, counts) = case.with_input(read_with_counts);
-        let answer = Answer::new(&case, &reading, counts);
+        let reading = case.with_input(read);
+        let answer = Answer::new(&case, &reading);
         score.add(&case, &answer);
         if let Some(answers) = paths.get(1) {
             write(answers, &case, &to_json(&answer))?;

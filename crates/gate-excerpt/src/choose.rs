@@ -1,60 +1,164 @@
-//! Chooses the parsers for a log, by the command's words first and by the tools' own lines second, and puts together
+//! Chooses the readers for a log, by the command's words first and by the tools' own lines second, and puts together
 //! what they found.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
-use gate_core::{Reading, Severity};
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use gate_core::Reading;
 
 use crate::Input;
+use crate::channels::{self, Channel};
 use crate::clean::Log;
+use crate::combine::{Part, Source, combine};
 use crate::command::calls;
-use crate::draft::{Counts, Draft, Problem};
+use crate::draft::{Draft, Problem};
 use crate::limits::{DIAGNOSTICS_MAX, FAILING_TESTS_MAX};
+use crate::mask::Noise;
 use crate::parsers::{Context, LogParser};
 use crate::paths::Paths;
 use crate::select::{Cut, tail};
+use crate::{prefix, rank};
 
-/// Reads with these parsers; what they leave unexplained is read with the last one.
-pub(crate) fn read(
-    input: &Input<'_>,
-    parsers: &[&dyn LogParser],
-    fallback: &dyn LogParser,
-) -> (Reading, Option<Counts>) {
-    let log = Log::read(input.bytes);
+/// All readers of a log.
+#[derive(Clone, Copy)]
+pub(crate) struct Readers<'p> {
+    pub(crate) parsers: &'p [&'p dyn LogParser],
+    pub(crate) marks: &'p Marks,
+    pub(crate) channels: &'p [&'p dyn Channel],
+    /// Reads what the others leave unexplained.
+    pub(crate) fallback: &'p dyn LogParser,
+}
+
+/// Finds in one pass the lines that may be a tool's banner.
+#[derive(Debug, Default)]
+pub(crate) struct Marks(OnceLock<(AhoCorasick, Vec<usize>)>);
+
+impl Marks {
+    pub(crate) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// The marks of all parsers, and for each the parser whose it is.
+    fn of(&self, parsers: &[&dyn LogParser]) -> &(AhoCorasick, Vec<usize>) {
+        self.0.get_or_init(|| {
+            let all = || parsers.iter().enumerate();
+            let owners = all().flat_map(|(at, it)| it.marks().iter().map(move |_| at)).collect();
+            let marks = all().flat_map(|it| it.1.marks());
+            let found = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(marks);
+            (found.expect("marks are literals, and every test builds them"), owners)
+        })
+    }
+}
+
+/// Reads with these readers.
+pub(crate) fn read(input: &Input<'_>, readers: &Readers<'_>) -> Reading {
+    let mut log = Log::read(input.bytes);
     let calls = calls(input.command);
-    let named: Vec<&dyn LogParser> = parsers
-        .iter()
-        .copied()
-        .filter(|parser| calls.iter().any(|call| parser.is_called(call)))
-        .collect();
-    let is_named = !named.is_empty();
-    let chosen = if is_named { named } else { by_banner(&log, parsers) };
-
-    let context = Context {
-        log: &log,
-        input,
-        paths: Paths::new(input.roots),
-        calls: &calls,
-        is_named,
-        taken: &vec![false; log.len()],
+    let is_called = |it: &dyn LogParser| calls.iter().any(|call| it.is_called(call));
+    let mut chosen: Vec<&dyn LogParser> =
+        readers.parsers.iter().copied().filter(|it| is_called(*it)).collect();
+    let is_named = !chosen.is_empty();
+    let is_direct = chosen.iter().any(|it| !it.is_wrapper());
+    // Nothing stands before the lines of a tool that is called directly, but what a CI adds.
+    prefix::unwrap(&mut log, input.bytes, is_direct);
+    let noise = input.baseline.map(|it| Noise::read(&Log::read(it))).unwrap_or_default();
+    let mut run = Run {
+        cx: Context {
+            log: &log,
+            input,
+            paths: Paths::new(input.roots),
+            calls: &calls,
+            is_named,
+            noise: &noise,
+            taken: &[],
+        },
+        taken: vec![false; log.len()],
+        parts: Vec::new(),
+        notes: Vec::new(),
     };
-    let mut taken = vec![false; log.len()];
-    let mut found = Draft::default();
-    let captured = captured(&chosen, &context);
-    for (index, parser) in chosen.iter().enumerate() {
-        let mut mask = taken.clone();
-        let others = captured.iter().enumerate().filter(|it| it.0 != index);
-        others.for_each(|(_, ranges)| mark(&mut mask, ranges));
-        let draft = guarded(*parser, &Context { taken: &mask, ..context });
-        mark(&mut taken, &draft.taken);
-        merge(&mut found, draft, parser.tool());
+    run.documents(readers.channels, is_direct);
+    // A script or a wrapper runs tools that its words do not name.
+    if !is_direct {
+        chosen.extend(by_banner(&log, readers).into_iter().filter(|it| !is_called(*it)));
     }
-    if !input.is_green() && !found.has_error() {
-        let draft = guarded(fallback, &Context { taken: &taken, ..context });
-        merge(&mut found, draft, fallback.tool());
+    run.parsers(&chosen, &is_called);
+    if !input.is_green() && !run.is_explained() && is_direct {
+        let mut others = by_banner(&log, readers);
+        others.retain(|it| !is_called(*it));
+        run.parsers(&others, &is_called);
     }
-    finish(found, &log, input)
+    run.matchers();
+    if !input.is_green() && !run.is_explained() {
+        run.parsers(&[readers.fallback], &|_| is_named);
+    }
+    run.finish()
+}
+
+/// What is known so far.
+struct Run<'a> {
+    cx: Context<'a>,
+    taken: Vec<bool>,
+    parts: Vec<Part>,
+    notes: Vec<Problem>,
+}
+
+impl Run<'_> {
+    fn documents(&mut self, channels: &[&dyn Channel], is_direct: bool) {
+        let cx = Context { taken: &self.taken.clone(), ..self.cx };
+        let machine = channels::read(channels, &cx, is_direct);
+        mark(&mut self.taken, &machine.taken);
+        self.notes.extend(machine.notes);
+        let part = |(tool, name, draft)| Part { tool, draft, source: Source::Document(name) };
+        self.parts.extend(machine.drafts.into_iter().map(part));
+    }
+
+    /// Inner tools first: what a wrapper says of them explains less.
+    fn parsers(&mut self, chosen: &[&dyn LogParser], is_called: &dyn Fn(&dyn LogParser) -> bool) {
+        let mut chosen = chosen.to_vec();
+        chosen.sort_by_key(|it| it.is_wrapper());
+        let captured = captured(&chosen, &Context { taken: &self.taken, ..self.cx });
+        for (index, parser) in chosen.iter().enumerate() {
+            let mut mask = self.taken.clone();
+            let others = captured.iter().enumerate().filter(|it| it.0 != index);
+            others.for_each(|(_, ranges)| mark(&mut mask, ranges));
+            let is_named = is_called(*parser);
+            let draft = guarded(*parser, &Context { taken: &mask, is_named, ..self.cx });
+            mark(&mut self.taken, &draft.taken);
+            self.parts.push(Part { tool: parser.tool(), draft, source: Source::Text });
+        }
+    }
+
+    fn matchers(&mut self) {
+        for matcher in self.cx.input.matchers {
+            let draft = matcher.read(&Context { taken: &self.taken, ..self.cx });
+            mark(&mut self.taken, &draft.taken);
+            self.parts.push(Part { tool: "", draft, source: Source::Text });
+        }
+    }
+
+    /// Whether somebody said more than that another one failed.
+    fn is_explained(&self) -> bool {
+        self.parts.iter().any(|it| it.draft.has_cause())
+    }
+
+    fn finish(self) -> Reading {
+        let (log, stream) = (self.cx.log, self.cx.input.stream);
+        let Draft { tool, counts, unfinished, failures, mut problems, .. } = combine(self.parts);
+        problems.extend(self.notes);
+        let failing = rank::failures(failures).into_iter().take(FAILING_TESTS_MAX).enumerate();
+        let problems = rank::problems(problems).into_iter().take(DIAGNOSTICS_MAX);
+        Reading {
+            tool,
+            tally: counts.and_then(|it| it.tally()),
+            counts,
+            unfinished_suites: unfinished,
+            failing_tests: failing.map(|(index, it)| it.finish(log, stream, index)).collect(),
+            diagnostics: problems.map(|it| it.finish(log, stream)).collect(),
+            tail: tail(log, stream),
+        }
+    }
 }
 
 /// For each parser, what its tool's tests printed. One tool alone needs no mask.
@@ -75,65 +179,32 @@ fn mark(lines: &mut [bool], ranges: &[Range<usize>]) {
     }
 }
 
-/// The parsers whose tools show themselves in the log.
-fn by_banner<'p>(log: &Log, parsers: &[&'p dyn LogParser]) -> Vec<&'p dyn LogParser> {
-    let mut left: Vec<(usize, &dyn LogParser)> = parsers.iter().copied().enumerate().collect();
-    let mut seen = Vec::new();
+/// The parsers whose tools show themselves in the log, in their own order.
+fn by_banner<'p>(log: &Log, readers: &Readers<'p>) -> Vec<&'p dyn LogParser> {
+    let parsers = readers.parsers;
+    let (marks, owners) = readers.marks.of(parsers);
+    let unmarked: Vec<usize> =
+        (0..parsers.len()).filter(|it| parsers[*it].marks().is_empty()).collect();
+    let mut is_seen = vec![false; parsers.len()];
     for (index, line) in log.slice(0..log.len()) {
-        if left.is_empty() {
-            break;
+        if log.is_piece(index) || line.is_empty() {
+            continue;
         }
-        if !log.is_piece(index) {
-            seen.extend(left.extract_if(.., |(_, parser)| parser.is_banner(line)));
+        let marked = marks.find_overlapping_iter(line).map(|it| owners[it.pattern().as_usize()]);
+        for at in marked.chain(unmarked.iter().copied()) {
+            is_seen[at] = is_seen[at] || parsers[at].is_banner(line);
         }
     }
-    seen.sort_by_key(|it| it.0);
-    seen.into_iter().map(|it| it.1).collect()
+    (0..parsers.len()).filter(|it| is_seen[*it]).map(|it| parsers[it]).collect()
 }
 
 /// A parser that panics found nothing; the next one reads its lines, and the reading says so.
 fn guarded(parser: &dyn LogParser, cx: &Context<'_>) -> Draft {
     catch_unwind(AssertUnwindSafe(|| parser.read(cx))).unwrap_or_else(|_| {
         let message = format!("the gate's reader for `{}` gave up on this log", parser.tool());
-        let note =
-            Problem { severity: Severity::Warning, ..Problem::error(message, Cut::default()) };
+        let note = Problem::warning(message, Cut::default());
         Draft { problems: vec![note], ..Draft::default() }
     })
-}
-
-fn merge(found: &mut Draft, draft: Draft, tool: &'static str) {
-    let is_telling = draft.counts.is_some() || draft.unfinished > 0 || draft.has_error();
-    let name = draft.tool.or((!tool.is_empty()).then_some(tool));
-    // The first tool that says something gives its name, one that says why it failed before all.
-    if found.tool.is_none() || (is_telling && !found.has_error() && draft.has_error()) {
-        found.tool = name.or(found.tool);
-    }
-    if let Some(counts) = draft.counts {
-        found.add_counts(counts);
-    }
-    found.unfinished = found.unfinished.saturating_add(draft.unfinished);
-    found.failures.extend(draft.failures);
-    found.problems.extend(draft.problems);
-}
-
-fn finish(found: Draft, log: &Log, input: &Input<'_>) -> (Reading, Option<Counts>) {
-    let Draft { tool, counts, unfinished, failures, mut problems, .. } = found;
-    problems.sort_by_key(|it| it.severity);
-    let stream = input.stream;
-    let failing = failures.into_iter().take(FAILING_TESTS_MAX).enumerate();
-    let reading = Reading {
-        tool,
-        tally: counts.and_then(|it| it.tally()),
-        unfinished_suites: unfinished,
-        failing_tests: failing.map(|(index, it)| it.finish(log, stream, index)).collect(),
-        diagnostics: problems
-            .into_iter()
-            .take(DIAGNOSTICS_MAX)
-            .map(|it| it.finish(log, stream))
-            .collect(),
-        tail: tail(log, stream),
-    };
-    (reading, counts)
 }
 
 #[cfg(test)]
@@ -175,13 +246,20 @@ mod tests {
             timed_out: false,
             stream: LogStream::Merged,
             roots: &[],
+            ..Input::default()
         };
-        let (reading, counts) = read(&input, &[&Broken], &Fallback);
+        let readers = Readers {
+            parsers: &[&Broken],
+            marks: &Marks::new(),
+            channels: &[],
+            fallback: &Fallback,
+        };
+        let reading = read(&input, &readers);
         let messages: Vec<_> = reading.diagnostics.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(
             messages,
             ["error: the disk is on fire", "the gate's reader for `broken` gave up on this log"]
         );
-        assert_eq!((reading.tally, counts), (None, None));
+        assert_eq!((reading.tally, reading.counts), (None, None));
     }
 }

@@ -31,8 +31,11 @@ pub(crate) struct Log {
 
 #[derive(Debug, Clone, Copy)]
 struct Line {
-    /// In `text`; it ends where the next one starts.
+    /// In `text`.
     start: u32,
+    end: u32,
+    /// What a wrapper put before the line, in bytes that stand before `start`.
+    prefix: u16,
     /// Of its first visible byte, in the raw log.
     raw: u64,
     /// Whether it is a part of a longer line, and so shows no structure.
@@ -59,8 +62,7 @@ impl Log {
         #[cfg(test)]
         work::count();
         let Some(line) = self.lines.get(index) else { return "" };
-        let end = self.lines.get(index + 1).map_or(self.text.len(), |it| it.start as usize);
-        &self.text[line.start as usize..end]
+        &self.text[line.start as usize..line.end as usize]
     }
 
     /// The lines of a range, with their indices.
@@ -79,6 +81,29 @@ impl Log {
 
     pub(crate) fn is_piece(&self, index: usize) -> bool {
         self.lines.get(index).is_some_and(|it| it.piece)
+    }
+
+    /// What a wrapper put before the line: a task's name, a time.
+    pub(crate) fn prefix(&self, index: usize) -> &str {
+        let Some(line) = self.lines.get(index) else { return "" };
+        let start = line.start as usize;
+        &self.text[start - usize::from(line.prefix)..start]
+    }
+
+    /// Takes `bytes` more from the start of the line as its prefix.
+    pub(crate) fn cut_prefix(&mut self, index: usize, bytes: usize, raw: &[u8]) {
+        let Some(line) = self.lines.get_mut(index) else { return };
+        let length = line.end.saturating_sub(line.start) as usize;
+        let (Ok(more), true) = (u16::try_from(bytes), bytes <= length) else { return };
+        let Some(prefix) = line.prefix.checked_add(more) else { return };
+        line.start += u32::from(more);
+        line.prefix = prefix;
+        line.raw = raw_after(raw, line.raw, bytes);
+    }
+
+    /// Puts the lines into this order; a line may stand there once.
+    pub(crate) fn reorder(&mut self, order: &[usize]) {
+        self.lines = order.iter().filter_map(|it| self.lines.get(*it).copied()).collect();
     }
 
     fn add_part(&mut self, raw: &[u8], part: Range<usize>) {
@@ -154,7 +179,9 @@ impl Log {
             }
             Ok(_) | Err(_) => clean_into(bytes, &mut self.text),
         };
-        self.lines.push(Line { start, raw: (line.start + skipped) as u64, piece });
+        let Ok(end) = u32::try_from(self.text.len()) else { return };
+        let raw = (line.start + skipped) as u64;
+        self.lines.push(Line { start, end, prefix: 0, raw, piece });
     }
 }
 
@@ -174,6 +201,25 @@ fn parts(raw: &[u8]) -> Vec<Range<usize>> {
     }
     // The two meet where nothing is left out.
     vec![0..head.min(tail), tail..raw.len()]
+}
+
+/// Where the raw log goes on after so many visible bytes, escape sequences skipped.
+fn raw_after(raw: &[u8], start: u64, visible: usize) -> u64 {
+    let mut at = usize::try_from(start).unwrap_or(raw.len()).min(raw.len());
+    let mut left = visible;
+    while let Some(&byte) = raw.get(at) {
+        if byte == ESCAPE {
+            at += escape_length(&raw[at..]);
+        } else if is_control(byte) && byte != b'\n' {
+            at += 1;
+        } else if left == 0 || byte == b'\n' {
+            break;
+        } else {
+            left -= 1;
+            at += 1;
+        }
+    }
+    at as u64
 }
 
 const fn is_control(byte: u8) -> bool {

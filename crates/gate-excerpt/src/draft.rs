@@ -2,56 +2,19 @@
 
 use std::ops::Range;
 
-use gate_core::{Diagnostic, FailingTest, Location, LogStream, Severity, TestTally};
+use gate_core::{Diagnostic, FailingTest, Location, LogStream, Severity, TestPhase};
 
+use crate::classify::{self, Class};
 use crate::clean::Log;
-use crate::limits::{FAILING_TESTS_SHOWN_MAX, MESSAGE_BYTES_MAX, NAME_BYTES_MAX};
+use crate::compare;
+use crate::limits::{
+    COMPARED_BYTES_MAX, FAILING_TESTS_SHOWN_MAX, MESSAGE_BYTES_MAX, NAME_BYTES_MAX,
+};
 use crate::redact::redact;
 use crate::select::{Cut, excerpt, shorten};
 
-/// A runner's figures, finer than a [`TestTally`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Executed and passed; none where the runner prints failures only.
-    pub passed: Option<u64>,
-    /// Executed and failed.
-    pub failed: u64,
-    /// Set-ups, collections, and suites that failed before a test could.
-    pub errors: u64,
-    /// Not executed: skipped, ignored, expected to fail, to do.
-    pub skipped: u64,
-}
-
-impl Counts {
-    /// The runner said that there was nothing to execute.
-    pub(crate) const NONE: Self = Self { passed: Some(0), failed: 0, errors: 0, skipped: 0 };
-
-    /// Both together.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        let passed = match (self.passed, other.passed) {
-            (Some(one), Some(two)) => Some(one.saturating_add(two)),
-            (Some(_), None) | (None, Some(_) | None) => None,
-        };
-        Self {
-            passed,
-            failed: self.failed.saturating_add(other.failed),
-            errors: self.errors.saturating_add(other.errors),
-            skipped: self.skipped.saturating_add(other.skipped),
-        }
-    }
-
-    /// All tests that it speaks of.
-    pub(crate) fn total(&self) -> u64 {
-        let passed = self.passed.unwrap_or(0);
-        passed.saturating_add(self.failed).saturating_add(self.errors).saturating_add(self.skipped)
-    }
-
-    /// The tally; none where it is not known how many passed.
-    pub(crate) fn tally(&self) -> Option<TestTally> {
-        let failed = self.failed.saturating_add(self.errors);
-        self.passed.map(|passed| TestTally { passed, failed, skipped: self.skipped })
-    }
-}
+/// The word for it in this crate.
+pub(crate) use gate_core::TestCounts as Counts;
 
 /// All that one parser found.
 #[derive(Debug, Default)]
@@ -75,13 +38,24 @@ impl Draft {
     pub(crate) fn has_error(&self) -> bool {
         !self.failures.is_empty() || self.problems.iter().any(|it| it.severity == Severity::Error)
     }
+
+    /// Whether it says more than that another tool failed.
+    pub(crate) fn has_cause(&self) -> bool {
+        let is_cause =
+            |it: &Problem| it.severity == Severity::Error && it.class != Some(Class::Echo);
+        !self.failures.is_empty() || self.problems.iter().any(is_cause)
+    }
 }
 
 /// A failing test.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failure {
     pub(crate) name: String,
+    pub(crate) phase: TestPhase,
     pub(crate) message: String,
+    /// Where a parser gives neither side, they are looked for in the message and the lines of the cut.
+    pub(crate) expected: Option<String>,
+    pub(crate) actual: Option<String>,
     pub(crate) location: Option<Location>,
     pub(crate) cut: Cut,
 }
@@ -90,11 +64,19 @@ impl Failure {
     /// With its lines, if it is among the first.
     pub(crate) fn finish(self, log: &Log, stream: LogStream, index: usize) -> FailingTest {
         let is_shown = index < FAILING_TESTS_SHOWN_MAX;
+        let Self { name, phase, message, mut expected, mut actual, location, cut } = self;
+        if is_shown && expected.is_none() && actual.is_none() {
+            let sides = compare::find(&message, log, &cut).unwrap_or_default();
+            (expected, actual) = (sides.expected, sides.actual);
+        }
         FailingTest {
-            name: shorten(&self.name, NAME_BYTES_MAX),
-            message: one_line(&self.message),
-            location: self.location,
-            excerpt: if is_shown { excerpt(log, stream, &self.cut) } else { None },
+            name: shorten(&name, NAME_BYTES_MAX),
+            phase,
+            message: one_line(&message),
+            expected: expected.map(|it| side(&it)),
+            actual: actual.map(|it| side(&it)),
+            location,
+            excerpt: if is_shown { excerpt(log, stream, &cut) } else { None },
         }
     }
 }
@@ -107,12 +89,40 @@ pub(crate) struct Problem {
     pub(crate) message: String,
     pub(crate) location: Option<Location>,
     pub(crate) cut: Cut,
+    /// Where the parser knows better than what the message says.
+    pub(crate) class: Option<Class>,
+    /// Where else the same is wrong.
+    pub(crate) also_at: Vec<Location>,
+    /// How often it is said, this time among them.
+    pub(crate) times: u32,
 }
 
 impl Problem {
     pub(crate) fn error(message: impl Into<String>, cut: Cut) -> Self {
         let message = message.into();
-        Self { severity: Severity::Error, code: None, message, location: None, cut }
+        Self {
+            severity: Severity::Error,
+            code: None,
+            message,
+            location: None,
+            cut,
+            class: None,
+            also_at: Vec::new(),
+            times: 1,
+        }
+    }
+
+    pub(crate) fn warning(message: impl Into<String>, cut: Cut) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(message, cut) }
+    }
+
+    /// How much it looks like the cause of the others.
+    pub(crate) fn class(&self) -> Class {
+        match (self.class, self.severity) {
+            (Some(class), _) => class,
+            (None, Severity::Warning) => Class::Warning,
+            (None, Severity::Error) => classify::of_error(&self.message, self.code.as_deref()),
+        }
     }
 
     pub(crate) fn at(self, location: Option<Location>) -> Self {
@@ -120,10 +130,16 @@ impl Problem {
     }
 
     pub(crate) fn finish(self, log: &Log, stream: LogStream) -> Diagnostic {
-        let Self { severity, code, message, location, cut } = self;
+        let Self { severity, code, message, location, cut, also_at, times, class: _ } = self;
         let excerpt = excerpt(log, stream, &cut);
-        Diagnostic { severity, code, message: one_line(&message), location, excerpt }
+        let message = one_line(&message);
+        Diagnostic { severity, code, message, location, also_at, times, excerpt }
     }
+}
+
+/// One side of a comparison, bounded and masked.
+fn side(text: &str) -> String {
+    shorten(&redact(text), COMPARED_BYTES_MAX)
 }
 
 /// Bounded, masked, without line ends.

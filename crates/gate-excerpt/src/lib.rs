@@ -5,24 +5,35 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod channels;
 mod choose;
+mod classify;
 mod clean;
+mod combine;
 mod command;
+mod compare;
 mod draft;
 mod limits;
 #[cfg(test)]
 mod linear;
 mod localize;
+mod mask;
+mod matcher;
 mod nest;
 mod parsers;
 mod paths;
 mod pattern;
+mod prefix;
+mod rank;
 mod redact;
 mod select;
+mod table;
+#[cfg(test)]
+mod testing;
 
 use gate_core::{LogStream, Reading};
 
-pub use draft::Counts;
+pub use matcher::{Matcher, MatcherError, MatcherSpec, MatcherStep};
 
 /// What the gate knows of one execution.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +52,39 @@ pub struct Input<'a> {
     pub stream: LogStream,
     /// Where the workspace stood for the command; cut from every path.
     pub roots: &'a [&'a str],
+    /// Machine-readable files that the command wrote.
+    pub sides: &'a [Side<'a>],
+    /// A project's own patterns, looked for beside the known tools.
+    pub matchers: &'a [Matcher],
+    /// The log of a green run on the baseline: what it prints too is no error.
+    pub baseline: Option<&'a [u8]>,
+}
+
+/// A machine-readable file that the command wrote: JUnit XML, JSON of a runner or a linter, TAP, SARIF.
+#[derive(Debug, Clone, Copy)]
+pub struct Side<'a> {
+    /// Relative to the workspace.
+    pub name: &'a str,
+    /// As written; one that is broken is noted, and the log is read.
+    pub bytes: &'a [u8],
+}
+
+/// Of a command that printed nothing and ended by itself with 0.
+impl Default for Input<'_> {
+    fn default() -> Self {
+        Self {
+            bytes: &[],
+            command: &[],
+            exit_code: Some(0),
+            signal: None,
+            timed_out: false,
+            stream: LogStream::Merged,
+            roots: &[],
+            sides: &[],
+            matchers: &[],
+            baseline: None,
+        }
+    }
 }
 
 impl Input<'_> {
@@ -50,15 +94,16 @@ impl Input<'_> {
     }
 }
 
-/// Reads a log.
+/// Reads a log, and the files beside it.
 #[must_use]
 pub fn read(input: &Input<'_>) -> Reading {
-    read_with_counts(input).0
-}
-
-/// Reads a log, and gives the runner's figures as fine as it printed them.
-#[must_use]
-pub fn read_with_counts(input: &Input<'_>) -> (Reading, Option<Counts>) {
-    let (reading, counts) = choose::read(input, &parsers::PARSERS, &parsers::Fallback);
-    (localize::localize(reading, input.roots), counts)
+    static MARKS: choose::Marks = choose::Marks::new();
+    let readers = choose::Readers {
+        parsers: parsers::PARSERS,
+        marks: &MARKS,
+        channels: channels::CHANNELS,
+        fallback: &parsers::Fallback,
+    };
+    let reading = choose::read(input, &readers);
+    localize::localize(reading, input.roots)
 }

@@ -29,6 +29,10 @@ pub(crate) const FAILING_TESTS_SHOWN_MAX: usize = 50;
 pub(crate) const DIAGNOSTICS_MAX: usize = 50;
 /// A message, in one line.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 400;
+/// The expected or the actual side of a comparison.
+pub(crate) const COMPARED_BYTES_MAX: usize = 400;
+/// Lines of a failure in which a comparison is looked for.
+pub(crate) const COMPARED_LINES_MAX: usize = 80;
 /// A test's name.
 pub(crate) const NAME_BYTES_MAX: usize = 500;
 /// An excerpt takes in context until it has this many bytes.
@@ -43,6 +47,30 @@ pub(crate) const SEEN_LINES_MAX: usize = 20_000;
 pub(crate) const REPEATS_MAX: u32 = 20;
 /// Candidates that the generic reader weighs.
 pub(crate) const CANDIDATES_MAX: usize = 2_000;
+/// Lines of a green run that are remembered as noise.
+pub(crate) const BASELINE_LINES_MAX: usize = 200_000;
+/// Other places that one problem names.
+pub(crate) const ALSO_AT_MAX: usize = 10;
+/// Lines that are looked at to find out whether a wrapper put something before each.
+pub(crate) const PREFIX_SAMPLE_LINES: usize = 200;
+/// Tasks of one log whose lines are put together again.
+pub(crate) const STREAMS_MAX: usize = 256;
+/// Lines of a project's own pattern.
+pub(crate) const MATCHER_STEPS_MAX: usize = 10;
+/// One such pattern, as written.
+pub(crate) const MATCHER_PATTERN_BYTES_MAX: usize = 1_000;
+/// One such pattern, compiled.
+pub(crate) const MATCHER_COMPILED_BYTES_MAX: usize = 1024 * 1024;
+/// Problems that one such pattern finds.
+pub(crate) const MATCHER_HITS_MAX: usize = 1_000;
+/// A machine-readable file that is larger is not read.
+pub(crate) const SIDE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Machine-readable files of one reading.
+pub(crate) const SIDES_MAX: usize = 1_000;
+/// Tests, errors, or lines that are taken from one machine-readable document.
+pub(crate) const ENTRIES_MAX: usize = 100_000;
+/// Machine-readable documents in one log.
+pub(crate) const DOCUMENTS_MAX: usize = 100;
 /// Lines after an error in which its stack is looked for.
 pub(crate) const BLOCK_LINES_MAX: usize = 400;
 

@@ -33,6 +33,7 @@ fn lines_read(bytes: &[u8], command: &[String]) -> u64 {
         timed_out: false,
         stream: LogStream::Merged,
         roots: &["/w"],
+        ..Input::default()
     };
     work::lines(|| drop(read(&input)))
 }

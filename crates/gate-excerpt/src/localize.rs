@@ -4,9 +4,9 @@ use gate_core::{Diagnostic, Excerpt, FailingTest, Reading};
 
 /// Cuts each of `roots` from the texts of a reading. Offsets stay those of the raw log.
 pub(crate) fn localize(mut reading: Reading, roots: &[&str]) -> Reading {
-    for FailingTest { name, message, excerpt, .. } in &mut reading.failing_tests {
-        cut(name, roots);
-        cut(message, roots);
+    for FailingTest { name, message, expected, actual, excerpt, .. } in &mut reading.failing_tests {
+        let sides = [expected.as_mut(), actual.as_mut()].into_iter().flatten();
+        [name, message].into_iter().chain(sides).for_each(|it| cut(it, roots));
         cut_excerpt(excerpt.as_mut(), roots);
     }
     for Diagnostic { message, excerpt, .. } in &mut reading.diagnostics {

@@ -20,21 +20,36 @@ pub(crate) struct Cut {
     pub(crate) range: Range<usize>,
     /// In the order of the log. Never dropped for context; expected and actual values are among them.
     pub(crate) keys: Vec<usize>,
+    /// In place of lines: what a machine-readable line says, and where it starts in the raw log.
+    pub(crate) text: Option<(u64, String)>,
 }
 
 impl Cut {
     pub(crate) fn new(range: Range<usize>, keys: Vec<usize>) -> Self {
-        Self { range, keys }
+        Self { range, keys, text: None }
+    }
+
+    /// What a machine-readable line at this place of the raw log says.
+    pub(crate) fn text(offset: u64, text: impl Into<String>) -> Self {
+        Self { text: Some((offset, text.into())), ..Self::default() }
+    }
+
+    /// Whether there is nothing to show.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.range.is_empty() && self.text.is_none()
     }
 
     /// One line with what stands below it.
     pub(crate) fn line(index: usize) -> Self {
-        Self { range: index..index + 1, keys: vec![index] }
+        Self::new(index..index + 1, vec![index])
     }
 }
 
 /// The excerpt of a cut; none where it has no text.
 pub(crate) fn excerpt(log: &Log, stream: LogStream, cut: &Cut) -> Option<Excerpt> {
+    if let Some((offset, text)) = &cut.text {
+        return given(stream, *offset, text);
+    }
     let range = trimmed(log, cut.range.clone())?;
     let shown = choose(log, &range, &cut.keys);
     let first = *shown.first()?;
@@ -52,6 +67,23 @@ pub(crate) fn excerpt(log: &Log, stream: LogStream, cut: &Cut) -> Option<Excerpt
     }
     let text = shorten(&redact(text.trim_end()), EXCERPT_BYTES_MAX);
     Some(Excerpt { stream, offset: log.raw_offset(first), text })
+}
+
+/// Of what a machine-readable line says: its start, and where it is too long its end.
+fn given(stream: LogStream, offset: u64, text: &str) -> Option<Excerpt> {
+    let mut shown = String::new();
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    for (index, line) in lines.iter().enumerate() {
+        if shown.len() + line.len().min(EXCERPT_LINE_BYTES_MAX) > EXCERPT_BYTES_SOFT && index > 0 {
+            // Writing to a String cannot fail.
+            let _infallible = writeln!(shown, "[… {} lines left out]", lines.len() - index);
+            break;
+        }
+        shown.push_str(&shorten(line.trim_end(), EXCERPT_LINE_BYTES_MAX));
+        shown.push('\n');
+    }
+    let text = shorten(&redact(shown.trim_matches('\n')), EXCERPT_BYTES_MAX);
+    (!text.is_empty()).then_some(Excerpt { stream, offset, text })
 }
 
 /// The last lines that say something.

@@ -209,6 +209,7 @@ fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
         timed_out: matches!(raw.outcome, Outcome::TimedOut { .. }),
         stream: LogStream::Merged,
         roots: &[root],
+        ..gate_excerpt::Input::default()
     });
     Ok(raw.into_execution(reading))
 }

@@ -47,6 +47,10 @@ impl LogParser for GoTest {
         call.program == "gotestsum" || (call.program == "go" && call.subcommand() == "test")
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &["=== RUN   ", "\t"]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         (line.starts_with("=== RUN   ") || line.contains('\t'))
             && (line.starts_with("===") || PACKAGE.is_match(line))
@@ -118,13 +122,13 @@ impl Run {
         let name = name.to_owned();
         if let Some(at) = self.panic.filter(|it| *it == index + 1) {
             let (message, location, cut) = stack(cx, at);
-            return Failure { name, message, location, cut };
+            return Failure { name, message, location, cut, ..Failure::default() };
         }
         if let Some(at) = self.race.filter(|it| *it < index) {
             let (message, location, mut cut) = stack(cx, at);
             cut.range.end = cut.range.end.max(index + 3);
             cut.keys.extend(index..index + 3);
-            return Failure { name, message, location, cut };
+            return Failure { name, message, location, cut, ..Failure::default() };
         }
         let indent = cx.log.line(index).len() - cx.log.line(index).trim_start().len();
         let is_part = |it: &(usize, &str)| it.1.len() - it.1.trim_start().len() > indent;
@@ -158,7 +162,7 @@ impl Run {
             message.push_str(it.1.trim());
         });
         let location = Some(cx.paths.location(group(&found, 1), number(&found, 2)));
-        Failure { name, message, location, cut: Cut::new(first..end, keys) }
+        Failure { name, message, location, cut: Cut::new(first..end, keys), ..Failure::default() }
     }
 
     /// A panic that ended the binary before the result was printed: the test is in the dump.
@@ -169,7 +173,7 @@ impl Run {
             dump.filter_map(|it| FRAME_TEST.captures(it.1)).map(|it| group(&it, 1).to_owned());
         let running = self.started.iter().max_by_key(|it| it.1).map(|it| it.0.clone());
         let name = in_dump.into_iter().next().or(running)?;
-        Some(Failure { name, message, location, cut })
+        Some(Failure { name, message, location, cut, ..Failure::default() })
     }
 }
 

@@ -34,6 +34,10 @@ impl LogParser for Jest {
         call.program == "jest"
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &["Test Suites: ", "Tests: ", "No tests found, exiting"]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         line.starts_with("Test Suites: ") || TESTS.is_match(line) || NO_TESTS.is_match(line)
     }
@@ -162,5 +166,11 @@ fn add(
         Some(_) | None if file.is_empty() => None,
         Some(_) | None => Some(cx.paths.location(file, marked.map(|it| it.1))),
     };
-    draft.failures.push(Failure { name, message, location, cut: Cut::new(block, keys) });
+    draft.failures.push(Failure {
+        name,
+        message,
+        location,
+        cut: Cut::new(block, keys),
+        ..Failure::default()
+    });
 }

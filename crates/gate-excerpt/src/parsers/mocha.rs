@@ -35,6 +35,10 @@ impl LogParser for Mocha {
         matches!(call.program.as_str(), "mocha" | "_mocha")
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &[" passing ("]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         PASSING.is_match(line)
     }
@@ -107,5 +111,6 @@ fn failure(cx: &Context<'_>, block: Range<usize>) -> Failure {
         message: message.trim().to_owned(),
         location: own.map(|it| it.1.location),
         cut: Cut::new(block, keys),
+        ..Failure::default()
     }
 }

@@ -1,6 +1,7 @@
 //! The parsers, one tool each. To add one: a file beside these, a line in [`PARSERS`], two real logs as fixtures.
 
 mod cargo;
+mod clang_tidy;
 mod fallback;
 mod go_test;
 mod jest;
@@ -20,12 +21,13 @@ use crate::Input;
 use crate::clean::Log;
 use crate::command::Call;
 use crate::draft::Draft;
+use crate::mask::Noise;
 use crate::paths::Paths;
 
 pub(crate) use fallback::Fallback;
 
 /// All known runners and builders, in the order in which they look at a log.
-pub(crate) const PARSERS: [&dyn LogParser; 9] = [
+pub(crate) static PARSERS: &[&dyn LogParser] = &[
     &nextest::Nextest,
     &cargo::Cargo,
     &pytest::Pytest,
@@ -35,6 +37,8 @@ pub(crate) const PARSERS: [&dyn LogParser; 9] = [
     &mocha::Mocha,
     &node_test::NodeTest,
     &go_test::GoTest,
+    &clang_tidy::CLANG_TIDY,
+    &clang_tidy::CPPCHECK,
 ];
 
 /// Reads the output of one tool.
@@ -47,6 +51,16 @@ pub(crate) trait LogParser: Sync {
 
     /// Whether only this tool prints such a line; it says that a script ran the tool.
     fn is_banner(&self, line: &str) -> bool;
+
+    /// Literals, one of which is in every banner line; without any, each line is asked.
+    fn marks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether the tool runs others, whose own words explain more than its own.
+    fn is_wrapper(&self) -> bool {
+        false
+    }
 
     /// Lines that tests printed and the tool shows: for other tools they say nothing.
     fn captured(&self, _: &Context<'_>) -> Vec<Range<usize>> {
@@ -66,6 +80,8 @@ pub(crate) struct Context<'a> {
     pub(crate) calls: &'a [Call],
     /// Whether the command's words name this tool; otherwise a script ran it, perhaps more than once.
     pub(crate) is_named: bool,
+    /// What a green run of the baseline prints too.
+    pub(crate) noise: &'a Noise,
     /// For each line, whether another tool owns it.
     pub(crate) taken: &'a [bool],
 }

@@ -35,6 +35,10 @@ impl LogParser for Nextest {
         call.program == "cargo-nextest" || (call.program == "cargo" && call.has_arg("nextest"))
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &[" Nextest run ID ", "Summary ["]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         line.starts_with(" Nextest run ID ") || SUMMARY.is_match(line)
     }
@@ -125,12 +129,12 @@ impl Run {
         if let Some((panic, end)) = found {
             let cut = Cut::new(panic.lines.start..end, panic.lines.collect());
             let location = panic.place.is_own.then_some(panic.place.location);
-            return Failure { name, message: panic.message, location, cut };
+            return Failure { name, message: panic.message, location, cut, ..Failure::default() };
         }
         let block = blocks.into_iter().max_by_key(ExactSizeIterator::len).unwrap_or(0..0);
         let message = cx.log.line(block.start).trim().to_owned();
         let keys = vec![block.start];
-        Failure { name, message, location: None, cut: Cut::new(block, keys) }
+        Failure { name, message, location: None, cut: Cut::new(block, keys), ..Failure::default() }
     }
 
     /// From a status line to the next one, or to the rule above the summary.

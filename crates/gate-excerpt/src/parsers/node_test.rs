@@ -36,6 +36,10 @@ impl LogParser for NodeTest {
         matches!(call.program.as_str(), "node" | "nodejs") && call.has_arg("--test")
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &["# cancelled ", "ℹ cancelled "]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         line.starts_with("# cancelled ") || line.starts_with("ℹ cancelled ")
     }
@@ -161,5 +165,6 @@ fn spec(cx: &Context<'_>, index: usize, name: &str) -> Failure {
         message: message.trim().to_owned(),
         location: own.map(|it| it.1.location),
         cut: Cut::new(index..end, keys),
+        ..Failure::default()
     }
 }

@@ -33,6 +33,10 @@ impl LogParser for Unittest {
         call.program == "unittest"
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &["Ran "]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         line.starts_with("Ran ") && RAN.is_match(line)
     }

@@ -33,6 +33,10 @@ impl LogParser for Vitest {
         call.program == "vitest"
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &["Test Files", "Tests ", "No test files found"]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         (line.starts_with(" Test Files  ") || TESTS.is_match(line)) || NO_FILES.is_match(line)
     }
@@ -143,6 +147,7 @@ fn add(cx: &Context<'_>, titles: &[usize], block: Range<usize>, draft: &mut Draf
             message: message.clone(),
             location,
             cut,
+            ..Failure::default()
         });
     }
     broken

@@ -46,6 +46,7 @@ fn check(bytes: &[u8], command: &[&str]) {
         timed_out: false,
         stream: LogStream::Merged,
         roots: &["/w"],
+        ..Input::default()
     };
     let reading = read(&input);
     let gave_up = reading.diagnostics.iter().find(|it| it.message.contains("gave up on this log"));
@@ -117,6 +118,7 @@ fn an_error_in_the_middle_of_a_huge_line_is_found() {
         timed_out: false,
         stream: LogStream::Merged,
         roots: &[],
+        ..Input::default()
     });
     // More than the reader keeps of a log: the middle of it is not looked at, and that is no failure.
     assert!(bytes.len() > 100 * 1024 * 1024);
@@ -131,6 +133,7 @@ fn an_error_in_the_middle_of_a_huge_line_is_found() {
         timed_out: false,
         stream: LogStream::Merged,
         roots: &[],
+        ..Input::default()
     });
     let first = &reading.diagnostics[0];
     let location = first.location.as_ref().unwrap();
@@ -179,6 +182,7 @@ fn a_failure_among_fifty_thousand_lines_is_found() {
         timed_out: false,
         stream: LogStream::Merged,
         roots: &[],
+        ..Input::default()
     });
     let [test] = &reading.failing_tests[..] else { panic!("{:?}", reading.failing_tests) };
     assert_eq!(test.location.as_ref().unwrap().line, Some(10));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use gate_core::{Decision, Location, LogStream, Outcome, Reading, Severity, judge, testing};
-use gate_excerpt::{Counts, Input};
+use gate_excerpt::{Input, Side};
 use serde_json::Value;
 
 /// Of the text that an agent gets for one command: more excerpts are added up to here.
@@ -15,6 +15,7 @@ pub(crate) struct Case {
     /// Its file's name.
     pub(crate) name: String,
     log: Vec<u8>,
+    sides: Vec<(String, Vec<u8>)>,
     words: Vec<String>,
     root: String,
     /// The right answer.
@@ -35,12 +36,20 @@ impl Case {
             false => command.split_whitespace().map(str::to_owned).collect(),
         };
         let root = input["cwd"].as_str().unwrap_or_default().to_owned();
-        Ok(Self { name, log, words, root, expected })
+        let mut sides = Vec::new();
+        for file in expected["side_files"].as_array().into_iter().flatten() {
+            let file = file.as_str().unwrap_or_default();
+            let written = file.split_once(".side.").map_or(file, |it| it.1).to_owned();
+            sides.push((written, std::fs::read(path.with_file_name(file))?));
+        }
+        Ok(Self { name, log, sides, words, root, expected })
     }
 
     /// What the reader gets, for the time of a call.
     pub(crate) fn with_input<T>(&self, read: impl FnOnce(&Input<'_>) -> T) -> T {
         let input = &self.expected["input"];
+        let sides: Vec<Side<'_>> =
+            self.sides.iter().map(|(name, bytes)| Side { name, bytes }).collect();
         let number = |name: &str| input[name].as_i64().and_then(|it| i32::try_from(it).ok());
         read(&Input {
             bytes: &self.log,
@@ -50,6 +59,8 @@ impl Case {
             timed_out: input["timed_out"].as_bool().unwrap_or(false),
             stream: LogStream::Merged,
             roots: &[&self.root],
+            sides: &sides,
+            ..Input::default()
         })
     }
 }
@@ -95,7 +106,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// From a reading.
-    pub(crate) fn new(case: &Case, reading: &Reading, counts: Option<Counts>) -> Self {
+    pub(crate) fn new(case: &Case, reading: &Reading) -> Self {
         let tests = reading.failing_tests.iter().map(|it| {
             let message = format!("{}: {}", it.name, it.message);
             (Told { message, location: it.location.clone() }, it.excerpt.as_ref())
@@ -125,7 +136,7 @@ impl Answer {
             tool: reading.tool.unwrap_or("generic").to_owned(),
             errors,
             failing_tests: reading.failing_tests.iter().map(|it| it.name.clone()).collect(),
-            counts: counts.map_or((0, 0), |it| (it.passed.unwrap_or(0), it.failed)),
+            counts: reading.counts.map_or((0, 0), |it| (it.passed.unwrap_or(0), it.failed)),
             excerpt,
             passes: passes(case, reading),
         }

@@ -13,6 +13,7 @@ fn reading(command: &[&str], exit_code: i32, log: &str) -> Reading {
         timed_out: false,
         stream: LogStream::Merged,
         roots: &["/w"],
+        ..Input::default()
     })
 }
 

@@ -50,7 +50,7 @@ pub(super) fn read(cx: &Context<'_>, range: Range<usize>, draft: &mut Draft) {
     if let Some((at, name)) = crash.overflowed {
         let message = "the thread has overflowed its stack".to_owned();
         let cut = cut(at, vec![at]);
-        draft.failures.push(Failure { name: name.to_owned(), message, location: None, cut });
+        draft.failures.push(Failure { name: name.to_owned(), message, cut, ..Failure::default() });
     } else if let Some(panic) = panics::first(cx, range.clone()).filter(|_| why.contains("SIGABRT"))
     {
         // A panic that aborts.
@@ -58,19 +58,30 @@ pub(super) fn read(cx: &Context<'_>, range: Range<usize>, draft: &mut Draft) {
         let cut = cut(panic.lines.start, panic.lines.collect());
         let name = crash.running.map_or(panic.thread, |it| it.1).to_owned();
         draft.failures.retain(|it| it.name != name);
-        draft.failures.push(Failure { name, message: panic.message, location, cut });
+        draft.failures.push(Failure {
+            name,
+            message: panic.message,
+            location,
+            cut,
+            ..Failure::default()
+        });
     } else if let Some((at, name)) = crash.running {
         let message = match why {
             "" => format!("`test {name} ...` started and has no result"),
             why => format!("the test's process was ended ({why})"),
         };
         let cut = cut(at, vec![at]);
-        draft.failures.push(Failure { name: name.to_owned(), message, location: None, cut });
+        draft.failures.push(Failure { name: name.to_owned(), message, cut, ..Failure::default() });
     } else {
         for (at, name) in crash.slow.iter().filter(|it| !known(draft, it.1)).collect::<Vec<_>>() {
             let message = "it was still running when its process was ended".to_owned();
             let cut = Cut::line(*at);
-            draft.failures.push(Failure { name: (*name).to_owned(), message, location: None, cut });
+            draft.failures.push(Failure {
+                name: (*name).to_owned(),
+                message,
+                cut,
+                ..Failure::default()
+            });
         }
     }
     if draft.failures.is_empty() && !why.is_empty() {

@@ -101,6 +101,7 @@ impl Binary {
                     message: panic.message,
                     location: panic.place.is_own.then_some(panic.place.location),
                     cut,
+                    ..Failure::default()
                 });
             }
         }

@@ -51,6 +51,10 @@ impl LogParser for Cargo {
         is_cargo || matches!(call.program.as_str(), "rustc" | "rustfmt" | "rustdoc")
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &["running ", "Compiling ", "Checking ", "could not compile"]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         suites::is_start(line)
             || line.starts_with("   Compiling ")

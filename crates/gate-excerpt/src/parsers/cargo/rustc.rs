@@ -111,7 +111,7 @@ fn header(cx: &Context<'_>, index: usize, line: &str, end: usize) -> Option<Prob
     let code = found.get(2).map(|it| it.as_str().to_owned());
     let block = Block::read(cx, index, text, end);
     let cut = Cut::new(index..block.end, block.keys);
-    Some(Problem { severity, code, message: block.message, location: block.location, cut })
+    Some(Problem { severity, code, ..Problem::error(block.message, cut).at(block.location) })
 }
 
 /// The lines below a header.

@@ -1,8 +1,8 @@
 //! What stands below an error: the rest of its message, its place, the lines that show it.
 
-use super::classify::Class;
 use super::places;
 use super::prefix::Prefixes;
+use crate::classify::Class;
 use crate::parsers::{Context, js};
 use crate::paths::Place;
 use crate::pattern::{Pattern, group, number, pattern};

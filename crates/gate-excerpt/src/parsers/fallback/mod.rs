@@ -1,7 +1,6 @@
 //! Any log: what looks most like the first cause of the failure, else the last lines and what the exit status means.
 
 mod below;
-mod classify;
 mod meaning;
 mod pip;
 mod places;

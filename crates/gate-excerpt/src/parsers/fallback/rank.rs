@@ -6,12 +6,13 @@ use std::ops::Range;
 use gate_core::{Location, Severity};
 
 use super::below::{ARROW, Below};
-use super::classify::{Class, class};
 use super::pip;
 use super::places;
 use super::prefix::Prefixes;
+use crate::classify::{Class, class};
 use crate::draft::Problem;
 use crate::limits::{CANDIDATES_MAX, DIAGNOSTICS_MAX, REPEATS_MAX, SEEN_LINES_MAX};
+use crate::mask;
 use crate::parsers::{Context, python};
 use crate::paths::Place;
 use crate::pattern::{Pattern, group, number, pattern};
@@ -181,14 +182,12 @@ impl<'a> Search<'a> {
         Some(end)
     }
 
-    /// A line that comes again and again is noise, whatever its numbers.
+    /// A line that comes again and again is noise, whatever its numbers; so is one that a green run prints too.
     fn repeats(&mut self, line: &str) -> bool {
-        let masked = line
-            .bytes()
-            .filter(|it| !it.is_ascii_digit())
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            });
+        if self.cx.noise.has(line) {
+            return true;
+        }
+        let masked = mask::hash(line);
         if self.seen.len() >= SEEN_LINES_MAX && !self.seen.contains_key(&masked) {
             return false;
         }
@@ -213,7 +212,7 @@ impl<'a> Search<'a> {
 fn problem(candidate: Candidate) -> Problem {
     let Candidate { class, message, location, cut, .. } = candidate;
     let severity = if class == Class::Warning { Severity::Warning } else { Severity::Error };
-    Problem { severity, ..Problem::error(message, cut).at(location) }
+    Problem { severity, class: Some(class), ..Problem::error(message, cut).at(location) }
 }
 
 /// A process that a shell saw die, and git's own words.

@@ -38,6 +38,7 @@ pub(super) fn read(cx: &Context<'_>, draft: &mut Draft) {
             message: "it started and has no result".to_owned(),
             location: Some(cx.paths.location(file_of(id), None)),
             cut: Cut::new(index..cx.log.len().min(index + 12), vec![index]),
+            ..Failure::default()
         }));
     } else if let Some((index, file)) = file.filter(|_| !cx.input.is_green()) {
         draft.failures.push(Failure {
@@ -45,6 +46,7 @@ pub(super) fn read(cx: &Context<'_>, draft: &mut Draft) {
             message: "its tests had started when the run ended".to_owned(),
             location: Some(cx.paths.location(file, None)),
             cut: Cut::line(index),
+            ..Failure::default()
         });
     }
 }
@@ -135,5 +137,5 @@ fn fatal_error(
     let location = deepest.map(|it| it.location);
     let end = keys.last().copied().unwrap_or(index) + 1;
     let message = format!("Fatal Python error: {why}");
-    Some(Failure { name, message, location, cut: Cut::new(index..end, keys) })
+    Some(Failure { name, message, location, cut: Cut::new(index..end, keys), ..Failure::default() })
 }

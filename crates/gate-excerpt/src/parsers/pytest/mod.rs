@@ -27,6 +27,10 @@ impl LogParser for Pytest {
         matches!(call.program.as_str(), "pytest" | "py.test")
     }
 
+    fn marks(&self) -> &'static [&'static str] {
+        &["test session starts", " in "]
+    }
+
     fn is_banner(&self, line: &str) -> bool {
         session::is_start(line) || summary::is_final(line)
     }

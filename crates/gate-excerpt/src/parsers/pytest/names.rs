@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use gate_core::TestPhase;
+
 use super::block::{self, Block};
 use super::session::{Section, SectionKind};
 use crate::draft::Failure;
@@ -115,6 +117,8 @@ fn failure(
     block: Option<Block<'_>>,
     one_liner: Option<(usize, Cause)>,
 ) -> Failure {
+    let title = block.as_ref().map_or("", |it| it.title);
+    let phase = phase(title, entry.is_error, entry.id);
     let (cause, range) = match (block, one_liner) {
         (Some(block), _) => block::read(cx, block.range),
         (None, Some((index, cause))) => (Some(cause), index.saturating_sub(1)..index + 1),
@@ -126,15 +130,31 @@ fn failure(
     match cause {
         Some(Cause { message, location, keys }) => Failure {
             name,
+            phase,
             message,
             location: location.or_else(of_file),
             cut: Cut::new(range, keys),
+            ..Failure::default()
         },
         None => {
             let keys = vec![range.start];
             let cut = Cut::new(range, keys);
-            Failure { name, message: entry.message.to_owned(), location: of_file(), cut }
+            let message = entry.message.to_owned();
+            Failure { name, phase, message, location: of_file(), cut, ..Failure::default() }
         }
+    }
+}
+
+/// From the title of its block; without one, an error is that of a file or of a fixture.
+fn phase(title: &str, is_error: bool, id: &str) -> TestPhase {
+    if title.starts_with("ERROR at teardown of ") {
+        TestPhase::Teardown
+    } else if title.starts_with("ERROR collecting ") || (is_error && !id.contains("::")) {
+        TestPhase::Collection
+    } else if is_error {
+        TestPhase::Setup
+    } else {
+        TestPhase::Call
     }
 }
 
@@ -152,6 +172,7 @@ fn without_summary<'a>(
     for (is_error, key) in order {
         let waiting = if is_error { &mut *errors } else { &mut *failed };
         let Some(block) = waiting.get_mut(&key).and_then(VecDeque::pop_front) else { continue };
+        let phase = phase(block.title, is_error, &key);
         let (cause, range) = block::read(cx, block.range);
         let cause = cause.unwrap_or(Cause { message: String::new(), location: None, keys: vec![] });
         let file = cause.location.as_ref().map(|it| it.file.as_str());
@@ -160,7 +181,8 @@ fn without_summary<'a>(
             Some(_) | None => key,
         };
         let cut = Cut::new(range, cause.keys);
-        failures.push(Failure { name, message: cause.message, location: cause.location, cut });
+        let Cause { message, location, .. } = cause;
+        failures.push(Failure { name, phase, message, location, cut, ..Failure::default() });
     }
     failures
 }
@@ -172,7 +194,13 @@ fn from_progress(cx: &Context<'_>) -> Vec<Failure> {
         let name = format!("{}{}", group(&found, 1), group(&found, 2));
         let file = name.split("::").next().unwrap_or_default().to_owned();
         let location = Some(cx.paths.location(&file, None));
-        failures.push(Failure { name, message: String::new(), location, cut: Cut::line(index) });
+        failures.push(Failure {
+            name,
+            message: String::new(),
+            location,
+            cut: Cut::line(index),
+            ..Failure::default()
+        });
     }
     failures
 }

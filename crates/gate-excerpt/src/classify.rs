@@ -1,10 +1,10 @@
-//! How much a line looks like the cause of a failure.
+//! How much a line or an error looks like the cause of a failure. One place for all parsers.
 
 use crate::pattern::{Pattern, pattern};
 
 /// From the worst to the least; within a class the earliest line comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// A process died, or ran out of memory or time.
     Crash,
     /// Nothing behind it could run: syntax, imports, missing programs and files.
@@ -88,7 +88,7 @@ static NPM_NOISE: Pattern = Pattern::new(|| {
 });
 
 /// The class of a line; none where it says nothing. `leads` is whether it starts with a place.
-pub(super) fn class(line: &str, leads: bool) -> Option<Class> {
+pub(crate) fn class(line: &str, leads: bool) -> Option<Class> {
     if NOTHING.is_match(line) || NPM_NOISE.is_match(line) {
         return None;
     }
@@ -115,6 +115,29 @@ pub(super) fn class(line: &str, leads: bool) -> Option<Class> {
         return Some(Class::Error);
     }
     WEAK.is_match(line).then_some(Class::Weak)
+}
+
+/// Codes of errors that make others appear: syntax, names, and modules that are not there.
+static BLOCKER_CODE: Pattern = Pattern::new(|| {
+    pattern(concat!(
+        // rustc, TypeScript, flake8 and ruff, pylint, C#.
+        r"^(?:E0432|E0433|E0463|E0583|E0761|TS1\d\d\d|TS2305|TS2307|TS2614|TS2724|TS5\d\d\d|TS6053|TS18003",
+        r"|E9\d\d|F821|invalid-syntax|E0001|E0401|syntax-error|import-error|CS1002|CS1513|CS0246|MSB\d+",
+        r"|SC107\d|SC1088|SC1089|parse-error|syntax)$",
+    ))
+});
+
+/// Of an error that a tool called one.
+pub(crate) fn of_error(message: &str, code: Option<&str>) -> Class {
+    if CRASH.is_match(message) {
+        Class::Crash
+    } else if code.is_some_and(|it| BLOCKER_CODE.is_match(it)) || BLOCKER.is_match(message) {
+        Class::Blocker
+    } else if MINOR.is_match(message) {
+        Class::Minor
+    } else {
+        Class::Error
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,109 @@
+//! Puts what all parsers found in the order in which it should be fixed, and says each thing once.
+//!
+//! A crash comes before what could not be parsed or loaded, that before other errors, all of them before what a
+//! wrapper says of another tool, and warnings last; within a class what the parser put first.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use gate_core::{Location, TestPhase};
+
+use crate::classify::Class;
+use crate::draft::{Failure, Problem};
+use crate::limits::ALSO_AT_MAX;
+use crate::mask;
+
+/// What makes two problems one.
+type Key = (Option<String>, u64, bool);
+
+/// Ranked, each once.
+pub(crate) fn problems(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_cached_key(|it| (it.severity, it.class()));
+    let mut once: Vec<Problem> = Vec::new();
+    let mut known: HashMap<Key, usize> = HashMap::new();
+    for problem in problems {
+        match known.entry(key(&problem)) {
+            Entry::Occupied(at) => merge(&mut once[*at.get()], problem),
+            Entry::Vacant(at) => {
+                at.insert(once.len());
+                once.push(problem);
+            }
+        }
+    }
+    once
+}
+
+fn key(problem: &Problem) -> Key {
+    let is_warning = problem.class() == Class::Warning;
+    (problem.code.clone(), mask::hash(problem.message.trim()), is_warning)
+}
+
+fn merge(first: &mut Problem, again: Problem) {
+    // The same place said twice is one time.
+    let is_known = |it: &Location| {
+        first.location.as_ref() == Some(it) || first.also_at.iter().any(|known| known == it)
+    };
+    let Some(location) = again.location else { return };
+    if is_known(&location) {
+        return;
+    }
+    if first.location.is_none() {
+        first.location = Some(location);
+        return;
+    }
+    first.times = first.times.saturating_add(again.times);
+    if first.also_at.len() < ALSO_AT_MAX {
+        first.also_at.push(location);
+    }
+}
+
+/// A file that cannot be loaded hides its tests, so it comes first; the others stay in the runner's order.
+pub(crate) fn failures(mut failures: Vec<Failure>) -> Vec<Failure> {
+    failures.sort_by_key(|it| it.phase != TestPhase::Collection);
+    failures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::select::Cut;
+
+    fn at(message: &str, file: &str, line: u32) -> Problem {
+        let location = Location { file: file.to_owned(), line: Some(line), column: None };
+        Problem::error(message, Cut::default()).at(Some(location))
+    }
+
+    #[test]
+    fn the_cause_comes_before_what_follows_from_it() {
+        let found = vec![
+            Problem::warning("deprecated", Cut::default()),
+            at("mismatched types", "a.rs", 1),
+            at("unused variable: `x`", "a.rs", 2),
+            at("SyntaxError: invalid syntax", "b.py", 3),
+            at("Segmentation fault (core dumped)", "c", 4),
+        ];
+        let ranked = problems(found);
+        let messages: Vec<&str> = ranked.iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "Segmentation fault (core dumped)",
+                "SyntaxError: invalid syntax",
+                "mismatched types",
+                "unused variable: `x`",
+                "deprecated"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_same_error_in_many_places_takes_one_slot_and_names_them() {
+        let many = (1..=25).map(|it| at(&format!("no page {it}"), &format!("page{it}.ts"), 3));
+        let ranked = problems(
+            many.chain([at("other", "x.ts", 1), at("no page 1", "page1.ts", 3)]).collect(),
+        );
+        assert_eq!(ranked.len(), 2);
+        assert_eq!((ranked[0].times, ranked[0].also_at.len()), (25, ALSO_AT_MAX));
+        assert_eq!(ranked[1].message, "other");
+    }
+}
