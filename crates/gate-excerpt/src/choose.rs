@@ -26,7 +26,7 @@ use crate::{prefix, rank};
 pub(crate) struct Readers<'p> {
     pub(crate) parsers: &'p [&'p dyn LogParser],
     pub(crate) marks: &'p Marks,
-    pub(crate) channels: &'p [&'p dyn Channel],
+    pub(crate) channels: &'p [Channel],
     /// Reads what the others leave unexplained.
     pub(crate) fallback: &'p dyn LogParser,
 }
@@ -105,12 +105,15 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn documents(&mut self, channels: &[&dyn Channel], is_direct: bool) {
+    fn documents(&mut self, channels: &[Channel], is_direct: bool) {
         let cx = Context { taken: &self.taken.clone(), ..self.cx };
         let machine = channels::read(channels, &cx, is_direct);
         mark(&mut self.taken, &machine.taken);
         self.notes.extend(machine.notes);
-        let part = |(tool, name, draft)| Part { tool, draft, source: Source::Document(name) };
+        let part = |it: channels::Read| {
+            let source = Source::Document { is_own: it.is_own };
+            Part { tool: it.tool, draft: it.draft, source }
+        };
         self.parts.extend(machine.drafts.into_iter().map(part));
     }
 

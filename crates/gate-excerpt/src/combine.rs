@@ -14,21 +14,31 @@ pub(crate) struct Part {
     /// Empty where it is not known.
     pub(crate) tool: &'static str,
     pub(crate) draft: Draft,
-    /// A file's name, or none where the document stood in the log.
     pub(crate) source: Source,
 }
 
 /// Where a part comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Text,
-    Document(Option<String>),
+    /// A machine-readable one; not its own tool's where a test may have printed it.
+    Document {
+        is_own: bool,
+    },
 }
 
 /// All parts as one.
 pub(crate) fn combine(parts: Vec<Part>) -> Draft {
-    let (machine, mut text): (Vec<Part>, Vec<Part>) =
+    let (mut machine, mut text): (Vec<Part>, Vec<Part>) =
         parts.into_iter().partition(|it| it.source != Source::Text);
+    // Where a runner speaks for itself, what looks like another one's document is what its tests printed.
+    if text.iter().any(|it| it.draft.counts.is_some()) {
+        let is_stray = |it: &Part| {
+            it.source == Source::Document { is_own: false }
+                && text.iter().all(|text| text.tool != it.tool)
+        };
+        machine.retain(|it| !is_stray(it) || it.draft.counts.is_none());
+    }
     let mut all: Vec<Part> = Vec::new();
     for group in by_tool(machine) {
         let partner = partner(&group, &text);
@@ -208,7 +218,7 @@ mod tests {
         Part { tool, draft, source }
     }
 
-    const FILE: Source = Source::Document(None);
+    const FILE: Source = Source::Document { is_own: true };
 
     fn told(parts: Vec<Part>) -> (Option<u64>, u64, Vec<String>) {
         let all = combine(parts);
@@ -229,6 +239,13 @@ mod tests {
     fn a_document_that_looks_better_than_its_log_is_not_believed() {
         let parts = vec![part("jest", FILE, 9, &[]), part("jest", Source::Text, 1, &["x"])];
         assert_eq!(told(parts), (Some(1), 1, vec!["x".to_owned()]));
+    }
+
+    #[test]
+    fn a_document_that_a_test_may_have_printed_does_not_count() {
+        let printed = Source::Document { is_own: false };
+        let parts = vec![part("tap", printed, 9, &[]), part("jest", Source::Text, 1, &[])];
+        assert_eq!(told(parts), (Some(1), 0, vec![]));
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub(crate) const SIDE_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(crate) const SIDES_MAX: usize = 1_000;
 /// Tests, errors, or lines that are taken from one machine-readable document.
 pub(crate) const ENTRIES_MAX: usize = 100_000;
+/// Lines of one log that are looked at as the start of such a document.
+pub(crate) const DOCUMENT_TRIES_MAX: usize = 5_000;
 /// Machine-readable documents in one log.
 pub(crate) const DOCUMENTS_MAX: usize = 100;
 /// Lines after an error in which its stack is looked for.

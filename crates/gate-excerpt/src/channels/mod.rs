@@ -2,41 +2,85 @@
 //!
 //! To add one: a file beside these, a line in [`CHANNELS`], two real documents as fixtures.
 
+mod cargo;
+mod go;
+mod jest;
+mod json;
+mod junit;
+mod lint;
+mod mocha;
+mod playwright;
+mod sarif;
+mod shown;
+mod tap;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::Side;
-use crate::command::Call;
 use crate::draft::{Draft, Problem};
-use crate::limits::{DOCUMENTS_MAX, SIDE_BYTES_MAX, SIDES_MAX};
+use crate::limits::{DOCUMENT_TRIES_MAX, DOCUMENTS_MAX, SIDE_BYTES_MAX, SIDES_MAX};
 use crate::parsers::Context;
 use crate::select::Cut;
 
 /// All known kinds, in the order in which they look at a file.
-pub(crate) static CHANNELS: &[&dyn Channel] = &[];
+pub(crate) static CHANNELS: &[Channel] = &[
+    cargo::CARGO,
+    go::GO,
+    jest::JEST,
+    jest::VITEST,
+    mocha::MOCHA,
+    playwright::PLAYWRIGHT,
+    sarif::SARIF,
+    lint::BIOME,
+    lint::ESLINT,
+    lint::HADOLINT,
+    lint::MYPY,
+    lint::PYLINT,
+    lint::PYRIGHT,
+    lint::RUFF,
+    lint::SHELLCHECK,
+    lint::STYLELINT,
+    junit::JUNIT,
+    tap::TAP,
+];
 
 /// Bytes of a file that show what it is.
 const HEAD_BYTES: usize = 4 * 1024;
+/// The same, of what may be a document in a log, and its lines.
+const HEAD_IN_LOG_BYTES: usize = 1024;
+const HEAD_LINES: usize = 40;
 
 /// One kind of document.
-pub(crate) trait Channel: Sync {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Channel {
     /// The tool's name in a reading; empty where only the document says it.
-    fn tool(&self) -> &'static str;
+    pub(crate) tool: &'static str,
+    /// Programs that can write such a document to their output.
+    pub(crate) programs: &'static [&'static str],
+    /// Whether it is such a document.
+    pub(crate) is: fn(&Head<'_>) -> bool,
+    /// Reads one; says what is wrong with it where it is broken or cut off.
+    pub(crate) read: fn(&Document<'_>, &Context<'_>) -> Result<Found, String>,
+}
 
-    /// Whether the call runs a tool that can write such a document to its output.
-    fn is_called(&self, call: &Call) -> bool;
+/// The start of a document.
+#[derive(Debug)]
+pub(crate) struct Head<'a> {
+    /// A file's name; empty where it stands in a log.
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
+}
 
-    /// Literals, one of which is in the first line of a document in a log.
-    fn marks(&self) -> &'static [&'static str];
+impl Head<'_> {
+    pub(crate) fn has_all(&self, words: &[&str]) -> bool {
+        words.iter().all(|it| self.text.contains(it))
+    }
 
-    /// Whether a document starts with this line of a log.
-    fn is_start(&self, line: &str) -> bool;
-
-    /// Whether a file is such a document, by its name and its start.
-    fn is_file(&self, name: &str, head: &str) -> bool;
-
-    /// Reads one document; says what is wrong with it where it is broken or cut off.
-    fn read(&self, document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String>;
+    /// Whether the first of these stands before everything else but blanks.
+    pub(crate) fn starts(&self, with: &str) -> bool {
+        self.text.trim_start().starts_with(with)
+    }
 }
 
 /// A document's bytes, and where they come from.
@@ -112,11 +156,19 @@ pub(crate) struct Found {
     pub(crate) length: usize,
 }
 
+/// One document that was read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) tool: &'static str,
+    pub(crate) draft: Draft,
+    /// Whether it is a file, or the command's words name its tool: else a test may have printed it.
+    pub(crate) is_own: bool,
+}
+
 /// What all documents say.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
-    /// Each with its tool and its name.
-    pub(crate) drafts: Vec<(&'static str, Option<String>, Draft)>,
+    pub(crate) drafts: Vec<Read>,
     /// Lines of the log that are a document's.
     pub(crate) taken: Vec<Range<usize>>,
     /// What could not be read.
@@ -124,22 +176,16 @@ pub(crate) struct Machine {
 }
 
 /// Reads the files beside the log, and the documents in it.
-pub(crate) fn read(channels: &[&dyn Channel], cx: &Context<'_>, is_any_named: bool) -> Machine {
+pub(crate) fn read(channels: &[Channel], cx: &Context<'_>, is_direct: bool) -> Machine {
     let mut machine = Machine::default();
     for side in cx.input.sides.iter().take(SIDES_MAX) {
         read_side(channels, side, cx, &mut machine);
     }
-    // What a test of a known tool prints in another tool's form is no document.
-    let called = |it: &&&dyn Channel| cx.calls.iter().any(|call| it.is_called(call));
-    let channels: Vec<&dyn Channel> =
-        channels.iter().filter(|it| !is_any_named || called(it)).copied().collect();
-    if !channels.is_empty() {
-        read_log(&channels, cx, &mut machine);
-    }
+    read_log(channels, cx, is_direct, &mut machine);
     machine
 }
 
-fn read_side(channels: &[&dyn Channel], side: &Side<'_>, cx: &Context<'_>, machine: &mut Machine) {
+fn read_side(channels: &[Channel], side: &Side<'_>, cx: &Context<'_>, machine: &mut Machine) {
     let mut note = |why: &str| {
         let message = format!("`{}` is not read, the log is instead: {why}", side.name);
         machine.notes.push(Problem::warning(message, Cut::default()));
@@ -152,44 +198,92 @@ fn read_side(channels: &[&dyn Channel], side: &Side<'_>, cx: &Context<'_>, machi
     if head.trim().is_empty() {
         return note("it is empty");
     }
-    let Some(channel) = channels.iter().find(|it| it.is_file(side.name, &head)) else {
+    let head = Head { name: side.name, text: &head };
+    let Some(channel) = channels.iter().find(|it| (it.is)(&head)) else {
         return note("the gate knows no such format");
     };
-    match guarded(*channel, &document, cx) {
-        Ok(found) => {
-            let tool = found.draft.tool.unwrap_or(channel.tool());
-            machine.drafts.push((tool, Some(side.name.to_owned()), found.draft));
+    match guarded(channel, &document, cx) {
+        Ok(Found { draft, .. }) => {
+            let tool = draft.tool.unwrap_or(channel.tool);
+            machine.drafts.push(Read { tool, draft, is_own: true });
         }
         Err(why) => note(&why),
     }
 }
 
 /// A reader that panics found nothing.
-fn guarded(channel: &dyn Channel, of: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let read = std::panic::AssertUnwindSafe(|| channel.read(of, cx));
+fn guarded(channel: &Channel, of: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
+    let read = std::panic::AssertUnwindSafe(|| (channel.read)(of, cx));
     std::panic::catch_unwind(read)
-        .unwrap_or_else(|_| Err("the gate's reader gave up on this log".to_owned()))
+        .unwrap_or_else(|_| Err("the gate's reader gave up on it".to_owned()))
 }
 
-fn read_log(channels: &[&dyn Channel], cx: &Context<'_>, machine: &mut Machine) {
-    let mut next = 0;
-    let mut documents = 0;
+fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &mut Machine) {
+    let is_called =
+        |it: &Channel| cx.calls.iter().any(|call| it.programs.contains(&call.program.as_str()));
+    let (called, others): (Vec<&Channel>, Vec<&Channel>) =
+        channels.iter().partition(|it| is_called(it));
+    // What a test of a known tool prints in another tool's form is no document.
+    let others = if is_direct { Vec::new() } else { others };
+    let channels: Vec<(&Channel, bool)> = called
+        .into_iter()
+        .map(|it| (it, true))
+        .chain(others.into_iter().map(|it| (it, false)))
+        .collect();
+    if channels.is_empty() {
+        return;
+    }
+    let (mut next, mut tries) = (0, 0);
     for (index, line) in cx.lines() {
-        if index < next || line.is_empty() || documents >= DOCUMENTS_MAX {
+        if index < next || !may_start(line) || tries >= DOCUMENT_TRIES_MAX {
             continue;
         }
-        let starts = |it: &&&dyn Channel| {
-            it.marks().iter().any(|mark| line.contains(mark)) && it.is_start(line)
-        };
-        let Some(channel) = channels.iter().find(starts) else { continue };
-        documents += 1;
-        let document = Document::from_line(cx, index);
-        let Ok(found) = guarded(*channel, &document, cx) else { continue };
-        let last = document.raw_offset(found.length.saturating_sub(1)).unwrap_or(0);
+        tries += 1;
+        let Some((document, (channel, is_own))) = at_line(&channels, cx, index) else { continue };
+        let Ok(Found { draft, length }) = guarded(channel, &document, cx) else { continue };
+        let last = document.raw_offset(length.saturating_sub(1)).unwrap_or(0);
         let end = (index + 1..cx.log.len()).find(|it| cx.log.raw_offset(*it) > last);
         next = end.unwrap_or(cx.log.len());
-        machine.taken.push(index..next);
-        let tool = found.draft.tool.unwrap_or(channel.tool());
-        machine.drafts.push((tool, None, found.draft));
+        // TAP is for people too, and its harness may have a parser for what stands in and around it.
+        if is_own || channel.tool != tap::TAP.tool {
+            machine.taken.push(index..next);
+        }
+        // A file that the command printed as well counts once.
+        let text = document.bytes[..length.min(document.bytes.len())].trim_ascii();
+        if cx.input.sides.iter().any(|it| Document::file(it.bytes).bytes.trim_ascii() == text) {
+            continue;
+        }
+        machine.drafts.push(Read { tool: draft.tool.unwrap_or(channel.tool), draft, is_own });
+        if machine.drafts.len() >= DOCUMENTS_MAX {
+            break;
+        }
     }
+}
+
+/// Whether a document may start with this line.
+fn may_start(line: &str) -> bool {
+    let bytes = line.trim_start().as_bytes();
+    match bytes {
+        [b'{' | b'[' | b'<', ..] | [b'T', b'A', b'P', ..] | [b'1', b'.', b'.', ..] => true,
+        _ => tap::is_first_result(line),
+    }
+}
+
+fn at_line<'a, 'c>(
+    channels: &[(&'c Channel, bool)],
+    cx: &Context<'a>,
+    index: usize,
+) -> Option<(Document<'a>, (&'c Channel, bool))> {
+    let mut text = String::new();
+    for (_, line) in cx.log.slice(index..cx.log.len()).take(HEAD_LINES) {
+        let room = HEAD_IN_LOG_BYTES.saturating_sub(text.len());
+        text.push_str(&crate::select::shorten(line, room));
+        text.push('\n');
+        if text.len() >= HEAD_IN_LOG_BYTES {
+            break;
+        }
+    }
+    let head = Head { name: "", text: &text };
+    let channel = channels.iter().find(|it| (it.0.is)(&head))?;
+    Some((Document::from_line(cx, index), *channel))
 }

@@ -25,6 +25,8 @@ pub(crate) static CPPCHECK: Table = Table::new(Spec {
     marks: &["Checking "],
     banner: Some(r"^Checking \S.*\.(?:c|cc|cpp|cxx|h|hpp) ?\.\.\.$"),
     rows: &[
+        // Of no file: a limit of its own, a header that it did not find.
+        Row::warning(r"^nofile:0:0: (?P<severity>\w+): (?P<message>.+?)(?: \[(?P<code>\w+)\])?$"),
         Row::error(
             r"^(?P<file>(?:[A-Za-z]:)?[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): (?P<severity>error|warning|style|performance|portability|information): (?P<message>.+?)(?: \[(?P<code>\w+)\])?$",
         )

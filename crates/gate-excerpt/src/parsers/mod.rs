@@ -12,6 +12,7 @@ mod node_test;
 mod panics;
 mod pytest;
 mod python;
+mod text_place;
 mod unittest;
 mod vitest;
 
@@ -25,6 +26,7 @@ use crate::mask::Noise;
 use crate::paths::Paths;
 
 pub(crate) use fallback::Fallback;
+pub(crate) use text_place::{place_in, text_place};
 
 /// All known runners and builders, in the order in which they look at a log.
 pub(crate) static PARSERS: &[&dyn LogParser] = &[

@@ -13,6 +13,7 @@ use super::{Context, LogParser};
 use crate::command::Call;
 use crate::draft::{Draft, Problem};
 use crate::limits::TAIL_LINES;
+use crate::paths::Place;
 use crate::select::Cut;
 
 /// Tools whose name the command's words give away; their output is read generically.
@@ -60,6 +61,11 @@ const KNOWN_TOOLS: [&str; 42] = [
     "vite",
     "yamllint",
 ];
+
+/// The first place with a line number that a line names.
+pub(super) fn exact(cx: &Context<'_>, line: &str) -> Option<Place> {
+    places::exact(cx, line).map(|it| it.place)
+}
 
 /// See the module.
 #[derive(Debug)]

@@ -14,6 +14,14 @@ use super::{Context, LogParser};
 use crate::command::Call;
 use crate::draft::Draft;
 
+/// What a failure's block says, and where, in any of its styles.
+pub(super) fn cause(
+    cx: &Context<'_>,
+    range: Range<usize>,
+) -> Option<(String, Option<gate_core::Location>)> {
+    block::read(cx, range).0.map(|it| (it.message, it.location))
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Pytest;
