@@ -12,6 +12,7 @@ use gate_core::{
     Judgement, LogStream, Outcome, Round, Verdict, WorkspaceSource, conclude, feedback, judge,
     retry, without_evidence,
 };
+use gate_excerpt::{Input, Side};
 use gate_exec::{
     ExecError, PrepareError, Ran, RawExecution, Run, SandboxTier, SourceRef, SourceRole, Sources,
     Workspace, run_commands,
@@ -201,7 +202,9 @@ fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
         | Outcome::NotExecutable { .. }
         | Outcome::NotRun => (None, None),
     };
-    let reading = gate_excerpt::read(&gate_excerpt::Input {
+    let sides: Vec<Side<'_>> =
+        raw.results.iter().map(|it| Side { name: &it.name, bytes: &it.bytes }).collect();
+    let reading = gate_excerpt::read(&Input {
         bytes: &bytes,
         command: &raw.command.to_words(),
         exit_code,
@@ -209,7 +212,8 @@ fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
         timed_out: matches!(raw.outcome, Outcome::TimedOut { .. }),
         stream: LogStream::Merged,
         roots: &[root],
-        ..gate_excerpt::Input::default()
+        sides: &sides,
+        ..Input::default()
     });
     Ok(raw.into_execution(reading))
 }

@@ -14,6 +14,7 @@ mod idempotency;
 mod isolation;
 mod limits;
 mod logs;
+mod results;
 mod roles;
 mod rules;
 mod setup;
