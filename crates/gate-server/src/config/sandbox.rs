@@ -12,6 +12,8 @@ use crate::callback::Networks;
 const TAKEN_UIDS: [u32; 2] = [65_534, 65_535];
 /// The most slots that a worker may have; each has a uid.
 const SLOTS_MAX: u32 = 512;
+/// Each run has its own in the tier `namespace`.
+const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 const UID_BASE_DEFAULT: u32 = 61_000;
 /// Below are the uids of the system and of people.
 const UID_BASE_MIN: u32 = 1000;
@@ -70,9 +72,10 @@ impl FromStr for TierChoice {
 
 impl SandboxConfig {
     pub(super) fn read(reader: &mut Reader) -> Self {
+        let tier = reader.value("DONEGATE_SANDBOX_TIER", TierChoice::Auto);
         Self {
-            tier: reader.value("DONEGATE_SANDBOX_TIER", TierChoice::Auto),
-            read_only_paths: reader.paths("DONEGATE_SANDBOX_READ_ONLY_PATHS"),
+            tier,
+            read_only_paths: read_only_paths(reader, tier),
             uid_base: uid_base(reader),
             allowed_networks: reader.networks("DONEGATE_SANDBOX_ALLOWED_NETWORKS", ""),
             container_engine: reader.path("DONEGATE_SANDBOX_CONTAINER_ENGINE"),
@@ -87,6 +90,21 @@ impl WorkspaceConfig {
             cache_bytes: reader.value("DONEGATE_WORKSPACE_CACHE_BYTES", CACHE_BYTES_DEFAULT),
         }
     }
+}
+
+/// What commands could not see in the tier that they get is refused, not passed over.
+fn read_only_paths(reader: &mut Reader, tier: TierChoice) -> Option<Vec<PathBuf>> {
+    let name = "DONEGATE_SANDBOX_READ_ONLY_PATHS";
+    let paths = reader.paths(name)?;
+    let shows_all = [IsolationTier::Landlock, IsolationTier::Process].map(TierChoice::Exactly);
+    let is_hidden = |it: &&PathBuf| TEMPORARY.iter().any(|temporary| it.starts_with(temporary));
+    for path in paths.iter().filter(is_hidden).filter(|_| !shows_all.contains(&tier)) {
+        reader.faults.push(format!(
+            "{name}: {} lies in a temporary directory, of which commands in the tier `namespace` have one of their own; put it elsewhere, or set DONEGATE_SANDBOX_TIER=landlock",
+            path.display()
+        ));
+    }
+    Some(paths)
 }
 
 fn uid_base(reader: &mut Reader) -> u32 {
@@ -138,6 +156,16 @@ mod tests {
         assert_eq!(sandbox.container_engine, Some("podman".into()));
         assert_eq!(workspace.directory_roots, [PathBuf::from("/srv/agents")]);
         assert_eq!(workspace.cache_bytes, 0);
+    }
+
+    #[test]
+    fn a_path_that_commands_would_not_see_is_refused() {
+        let paths = ("DONEGATE_SANDBOX_READ_ONLY_PATHS", "/tmp/tools:/opt/tools");
+        let (_, _, faults) = read(&[paths]);
+        assert_eq!(faults.len(), 1);
+        assert!(faults[0].contains("/tmp/tools lies in a temporary directory"), "{faults:?}");
+        let (_, _, faults) = read(&[paths, ("DONEGATE_SANDBOX_TIER", "landlock")]);
+        assert_eq!(faults, [""; 0]);
     }
 
     #[test]
