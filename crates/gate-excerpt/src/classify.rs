@@ -34,7 +34,7 @@ static BLOCKER: Pattern = Pattern::new(|| {
         r"|(?i:cannot find module|cannot parse|could not parse|parse error|parsing error|syntax error|invalid-syntax)",
         r"|(?i:command not found|unrecognized arguments|missing script|no rule to make target|fatal error:)",
         r"|(?i:cannot open|could not resolve|cannot resolve|unable to resolve)|: Permission denied$",
-        r"|: No such file or directory$|ERR_MODULE_NOT_FOUND|\bConfiguration error\b",
+        r"|: No such file or directory$|cannot load such file|ERR_MODULE_NOT_FOUND|\bConfiguration error\b",
     ))
 });
 static ERROR: Pattern = Pattern::new(|| {

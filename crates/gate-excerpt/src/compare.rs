@@ -41,6 +41,22 @@ static PHPUNIT: Pattern = Pattern::new(|| {
     )
 });
 
+/// `Expected:<2>. Actual:<1>.`, `("1") is not equal to ("2")`, `<2> expected but was <1>`, `(add(1) → 1) == 2`,
+/// `Assertion 'add(1) == 2' failed: add(1) == 1, 2 == 2`.
+static OTHERS: [Pattern; 5] = [
+    Pattern::new(|| pattern(r"Expected:<(?P<expected>.*?)>\. Actual:<(?P<actual>.*?)>")),
+    Pattern::new(|| {
+        pattern(r#"\("?(?P<actual>.*?)"?\) is not equal to \("?(?P<expected>.*?)"?\)"#)
+    }),
+    Pattern::new(|| pattern(r"<(?P<expected>.+?)> expected but was <(?P<actual>.+)>$")),
+    Pattern::new(|| {
+        pattern(r"^Expectation failed: \(.+? → (?P<actual>.+?)\) == (?P<expected>.+)$")
+    }),
+    Pattern::new(|| {
+        pattern(r"^Assertion '.+ == .+' failed: .+? == (?P<actual>.+?), .+? == (?P<expected>.+)$")
+    }),
+];
+
 /// Both sides, as the runner printed them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sides {
@@ -85,7 +101,7 @@ fn in_lines(lines: &[&str]) -> Option<Sides> {
 /// Without what runners put before each line of an explanation.
 fn bare(line: &str) -> &str {
     let line = line.strip_prefix("E   ").unwrap_or(line);
-    line.trim_start_matches([' ', '\t', '|', '│']).trim_end()
+    line.trim_start_matches([' ', '\t', '|', '│', '#', '┊', '├']).trim_end()
 }
 
 /// `assert 1 == 2`, `AssertionError: 1 != 2`, and `1 !== 2` on its own: the value that was stands left.
@@ -97,16 +113,21 @@ fn asserted(lines: &[&str]) -> Option<Sides> {
             split(text, " == ")
         } else if text.len() < line.len() {
             split(text.split(" : ").next().unwrap_or(text), " != ")
+        } else if let Some(text) = text.strip_prefix("values: ") {
+            // doctest shows the values in the macro's brackets.
+            let inner = text.split_once("( ").map_or("", |it| it.1).trim_end_matches(" )");
+            split(inner, " == ")
         } else if announced {
-            split(text, " !== ")
+            split(text, " !== ").or_else(|| split(text, " == "))
         } else {
             None
         };
         if let Some((actual, expected)) = sides {
             return Sides::both(expected, actual);
         }
-        announced =
-            text.ends_with(" to be strictly equal:") || text.ends_with(" to be loosely equal:");
+        announced = text.ends_with(" to be strictly equal:")
+            || text.ends_with(" to be loosely equal:")
+            || text == "with expansion:";
     }
     None
 }
@@ -232,6 +253,13 @@ fn in_message(message: &str) -> Option<Sides> {
     {
         return Sides::both(&found["expected"], &found["actual"]);
     }
+    let has_words =
+        ["Expected:<", "is not equal to", "expected but was", "Expectation failed", "Assertion '"];
+    if has_words.iter().any(|it| message.contains(it))
+        && let Some(found) = OTHERS.iter().find_map(|form| form.captures(message))
+    {
+        return Sides::both(&found["expected"], &found["actual"]);
+    }
     asserted(&[message])
 }
 
@@ -282,6 +310,16 @@ mod tests {
             ("       expected: 2\n            got: 1\n", "2", "1"),
             ("--- Expected\n+++ Actual\n@@ @@\n-'a'\n+'b'\n", "'a'", "'b'"),
             ("Expected: 2\n  Actual: 1", "2", "1"),
+            ("with expansion:\n  1 == 2", "2", "1"),
+            ("ERROR: CHECK( f(1) == 2 ) is NOT correct!\n  values: CHECK( 1 == 2 )", "2", "1"),
+            ("Assert.AreEqual failed. Expected:<2>. Actual:<1>. ", "2", "1"),
+            ("XCTAssertEqual failed: (\"1\") is not equal to (\"2\") - sum", "2", "1"),
+            ("<2> expected but was <1>", "2", "1"),
+            ("Expectation failed: (add(0, 1) → 1) == 2", "2", "1"),
+            ("Assertion 'f(1) == 2' failed: f(1) == 1, 2 == 2", "2", "1"),
+            ("#          got: '1'\n#     expected: '2'", "'2'", "'1'"),
+            ("     left:  1\n     right: 2", "2", "1"),
+            ("expected:<2> but was:<1>", "2", "1"),
         ] {
             assert_eq!(sides(text), (expected.to_owned(), actual.to_owned()), "{text}");
         }

@@ -83,7 +83,9 @@ pub(super) fn failed(execution: &Execution, code: i32) -> Vec<Reason> {
         .filter(errors)
         .take(DIAGNOSTICS_MAX)
         .map(|it| {
-            let code = it.code.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
+            // Some tools say the code in their message.
+            let code = it.code.as_ref().filter(|code| !it.message.contains(code.as_str()));
+            let code = code.map(|it| format!("{it}: ")).unwrap_or_default();
             Reason::new(FindingKind::CommandFailed, format!("{code}{}", it.message))
                 .at(it.location.clone())
                 .show(it.excerpt.clone())

@@ -1,19 +1,48 @@
 //! The parsers, one tool each. To add one: a file beside these, a line in [`PARSERS`], two real logs as fixtures.
 
+mod bats;
 mod cargo;
+mod catch2;
+mod check_c;
 mod clang_tidy;
+mod cmake;
+mod ctest;
+mod docker;
+mod dotnet;
+mod exunit;
 mod fallback;
+mod gcc;
+mod git;
+mod go_build;
 mod go_test;
+mod gradle;
+mod gtest;
+mod java;
 mod jest;
 mod js;
+mod ld;
+mod lines;
+mod make;
+mod maven;
+mod minitest;
 mod mocha;
 mod nextest;
 mod node_test;
 mod panics;
+mod php;
+mod phpunit;
+mod process;
+mod prove;
 mod pytest;
 mod python;
+mod rspec;
+mod ruby;
+mod sanitizers;
+mod swift;
+mod terraform;
 mod text_place;
 mod unittest;
+mod valgrind;
 mod vitest;
 
 use std::ops::Range;
@@ -39,6 +68,35 @@ pub(crate) static PARSERS: &[&dyn LogParser] = &[
     &mocha::Mocha,
     &node_test::NodeTest,
     &go_test::GoTest,
+    &go_build::GoBuild,
+    &maven::Maven,
+    &gradle::Gradle,
+    &dotnet::DotnetTest,
+    &swift::Swift,
+    &phpunit::Phpunit,
+    &rspec::Rspec,
+    &minitest::Minitest,
+    &exunit::Exunit,
+    &prove::Prove,
+    &bats::Bats,
+    &ctest::Ctest,
+    &gtest::Gtest,
+    &catch2::Catch2,
+    &check_c::CheckC,
+    &sanitizers::Sanitizers,
+    &valgrind::Valgrind,
+    &process::Process,
+    &gcc::Gcc,
+    &ld::Ld,
+    &java::Java,
+    &dotnet::Msbuild,
+    &php::Php,
+    &ruby::Ruby,
+    &cmake::Cmake,
+    &make::Make,
+    &git::Git,
+    &terraform::Terraform,
+    &docker::Docker,
     &clang_tidy::CLANG_TIDY,
     &clang_tidy::CPPCHECK,
 ];

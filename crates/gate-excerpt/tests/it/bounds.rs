@@ -7,7 +7,7 @@ use gate_excerpt::{Input, read};
 use crate::cases;
 
 /// Commands that choose each parser, and none.
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 28] = [
     &["cargo", "test"],
     &["cargo", "nextest", "run"],
     &["pytest", "-q"],
@@ -18,6 +18,24 @@ const COMMANDS: [&[&str]; 10] = [
     &["node", "--test"],
     &["go", "test", "-v"],
     &["make", "check"],
+    &["mvn", "test"],
+    &["gradle", "test"],
+    &["dotnet", "test"],
+    &["dotnet", "build"],
+    &["swift", "test"],
+    &["phpunit"],
+    &["php", "a.php"],
+    &["rspec"],
+    &["ruby", "a.rb"],
+    &["rake", "test"],
+    &["mix", "test"],
+    &["prove", "t"],
+    &["bats", "t"],
+    &["ctest"],
+    &["./t", "--gtest_color=no"],
+    &["g++", "a.cpp"],
+    &["valgrind", "./t"],
+    &["java", "App"],
 ];
 
 /// `SplitMix64`: the same bytes on every machine.

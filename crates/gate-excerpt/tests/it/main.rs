@@ -4,3 +4,4 @@ mod bounds;
 mod cases;
 mod fixtures;
 mod forged;
+mod forged_native;

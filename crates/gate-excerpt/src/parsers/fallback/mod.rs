@@ -7,11 +7,13 @@ mod places;
 mod prefix;
 mod rank;
 
+use std::ops::Range;
+
 use gate_core::Severity;
 
 use super::{Context, LogParser};
 use crate::command::Call;
-use crate::draft::{Draft, Problem};
+use crate::draft::{Draft, Failure, Problem};
 use crate::limits::TAIL_LINES;
 use crate::paths::Place;
 use crate::select::Cut;
@@ -98,6 +100,12 @@ impl LogParser for Fallback {
         }
         Draft { tool, problems, ..Draft::default() }
     }
+}
+
+/// The likeliest cause in a range, as a test of another runner printed it.
+pub(super) fn first_error(cx: &Context<'_>, range: Range<usize>) -> Option<Failure> {
+    let Problem { message, location, cut, .. } = rank::first(cx, range)?;
+    Some(Failure { message, location, cut, ..Failure::default() })
 }
 
 fn known_tool(cx: &Context<'_>) -> Option<&'static str> {

@@ -17,6 +17,8 @@ const SHARE_PERCENT: usize = 80;
 pub(super) struct Prefixes(bool);
 
 impl Prefixes {
+    pub(super) const NONE: Self = Self(false);
+
     pub(super) fn find(cx: &Context<'_>) -> Self {
         let lines = cx.log.slice(0..cx.log.len().min(SAMPLE_LINES));
         let (mut all, mut prefixed) = (0, 0);

@@ -56,25 +56,34 @@ struct Search<'a> {
 }
 
 pub(super) fn read(cx: &Context<'_>) -> Ranked {
-    let prefixes = Prefixes::find(cx);
-    let mut search = Search {
-        cx: *cx,
-        prefixes,
-        found: Vec::new(),
-        seen: HashMap::new(),
-        heading: None,
-        title: None,
-    };
-    let mut next = 0;
-    for (index, line) in cx.log.slice(0..cx.log.len()).filter(|it| !cx.taken[it.0]) {
-        if index >= next && !line.is_empty() {
-            next = search.line(index, line);
-        }
-    }
+    let mut search = Search::new(cx, Prefixes::find(cx));
+    search.lines(cx.log.slice(0..cx.log.len()).filter(|it| !cx.taken[it.0]));
     search.rank()
 }
 
+/// What is likeliest in a range; warnings are nothing.
+pub(super) fn first(cx: &Context<'_>, range: Range<usize>) -> Option<Problem> {
+    let mut search = Search::new(cx, Prefixes::NONE);
+    search.lines(cx.log.slice(range));
+    let first = search.rank().problems.into_iter().next()?;
+    (first.severity == Severity::Error).then_some(first)
+}
+
 impl<'a> Search<'a> {
+    fn new(cx: &Context<'a>, prefixes: Prefixes) -> Self {
+        let (cx, found, seen) = (*cx, Vec::new(), HashMap::new());
+        Self { cx, prefixes, found, seen, heading: None, title: None }
+    }
+
+    fn lines(&mut self, lines: impl Iterator<Item = (usize, &'a str)>) {
+        let mut next = 0;
+        for (index, line) in lines {
+            if index >= next && !line.is_empty() {
+                next = self.line(index, line);
+            }
+        }
+    }
+
     /// Gives the next line to look at.
     fn line(&mut self, index: usize, whole: &'a str) -> usize {
         let (_, line) = self.prefixes.split(whole);

@@ -1,0 +1,142 @@
+//! prove: Perl's tests, whose failures stand in diagnostics, with the summary of its harness.
+
+use std::collections::HashSet;
+
+use super::{Context, LogParser, lines};
+use crate::command::Call;
+use crate::draft::{Counts, Draft, Failure, Problem};
+use crate::pattern::{Pattern, group, number, pattern};
+use crate::select::Cut;
+
+static FILES: Pattern = Pattern::new(|| pattern(r"^Files=(\d+), Tests=(\d+), .*"));
+/// `#   Failed test 'name'`, with `#   at t/a.t line 4.` below; short ones in one line.
+static FAILED: Pattern = Pattern::new(|| {
+    pattern(
+        r"^\s*#\s+Failed (\(TODO\) )?test (?:'(.*)')?(?: ?(?:at|in) (\S+)(?: at)? line (\d+)\.?| \((.+?) at line (\d+)\))?$",
+    )
+});
+static AT: Pattern = Pattern::new(|| pattern(r"^\s*#\s+(?:at|in) (\S+)(?: at)? line (\d+)\.$"));
+/// `t/a.t (Wstat: 512 (exited 2) Tests: 3 Failed: 2)`
+static REPORT: Pattern = Pattern::new(|| {
+    pattern(r"^(\S.*?) +\(Wstat: (\d+)(?: \(.*?\))? Tests: (\d+) Failed: (\d+)\)$")
+});
+static DETAIL: Pattern = Pattern::new(|| {
+    pattern(
+        r"^  (Parse errors: .*|Non-zero exit status: .*|Non-zero wait status: .*|Failed tests?: .*)$",
+    )
+});
+static SKIPPED: Pattern = Pattern::new(|| pattern(r"^ok \d+.* # (?i:skip)\b"));
+static LESS: Pattern = Pattern::new(|| pattern(r"^\s*\(less (\d+) skipped subtests?: \d+ okay\)$"));
+static LIST: Pattern = Pattern::new(|| pattern(r"^(?:t/|xt/)?\S+\.t \.+"));
+
+/// Lines of one diagnostic.
+const BODY_LINES_MAX: usize = 30;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Prove;
+
+impl LogParser for Prove {
+    fn tool(&self) -> &'static str {
+        "prove"
+    }
+
+    fn is_called(&self, call: &Call) -> bool {
+        matches!(call.program.as_str(), "prove" | "yath")
+    }
+
+    fn marks(&self) -> &'static [&'static str] {
+        &["Files=", "Test Summary Report"]
+    }
+
+    fn is_banner(&self, line: &str) -> bool {
+        (line.starts_with("Files=") && FILES.is_match(line)) || line == "Test Summary Report"
+    }
+
+    fn read(&self, cx: &Context<'_>) -> Draft {
+        let mut draft = Draft::default();
+        let mut skipped = 0;
+        let mut report: Vec<(usize, String, u64)> = Vec::new();
+        let mut details = Vec::new();
+        let mut runs: Vec<Counts> = Vec::new();
+        let mut has_list = false;
+        for (index, line) in cx.lines() {
+            has_list |= LIST.is_match(line);
+            if let Some(found) = FAILED.captures(line) {
+                // A test that is to do may fail.
+                draft.failures.extend(found.get(1).is_none().then(|| failure(cx, index, &found)));
+            } else if SKIPPED.is_match(line) {
+                skipped += 1;
+            } else if let Some(found) = LESS.captures(line) {
+                // Without `-v` only files that fail tell of what they skipped.
+                skipped += lines::count(group(&found, 1));
+            } else if let Some(found) = REPORT.captures(line) {
+                let failed = lines::count(group(&found, 4));
+                report.push((index, group(&found, 1).to_owned(), failed));
+            } else if DETAIL.is_match(line) {
+                details.push((index, line.trim()));
+            } else if let Some(found) =
+                FILES.captures(line).filter(|_| cx.log.line(index + 1).starts_with("Result: "))
+            {
+                let all = lines::count(group(&found, 2));
+                let failed = report.iter().map(|it| it.2).sum();
+                let passed = Some(all.saturating_sub(failed).saturating_sub(skipped));
+                runs.push(Counts { passed, failed, errors: 0, skipped });
+                skipped = 0;
+            }
+        }
+        // In verbose runs each line of a test stands in the log twice at most, once as a diagnostic.
+        let mut seen = HashSet::new();
+        draft.failures.retain(|it| seen.insert(lines::key(&it.name, it.location.as_ref())));
+        // A file that died or broke its plan has no failed test of its own.
+        for (index, file, failed) in &report {
+            let own: Vec<&(usize, &str)> =
+                details.iter().filter(|it| it.0 > *index && it.0 <= *index + 4).collect();
+            let is_broken = own.iter().any(|it| it.1.starts_with("Parse errors"));
+            if is_broken || *failed == 0 {
+                let message = lines::joined(own.iter().map(|it| it.1));
+                let end = own.last().map_or(*index, |it| it.0) + 1;
+                let cut = Cut::new(*index..end, (*index..end).collect());
+                let location = Some(cx.paths.location(file, None));
+                draft.problems.push(Problem::error(format!("{file}: {message}"), cut).at(location));
+            }
+        }
+        lines::keep_own(cx, self, &mut runs);
+        draft.unfinished = u32::from(has_list && runs.is_empty());
+        runs.into_iter().for_each(|it| draft.add_counts(it));
+        draft.taken = draft.problems.iter().map(|it| it.cut.range.clone()).collect();
+        draft
+    }
+}
+
+fn failure(cx: &Context<'_>, index: usize, found: &regex::Captures<'_>) -> Failure {
+    let below = cx.log.slice(index + 1..index + 1 + BODY_LINES_MAX);
+    // The next failure, and a blank line, end it.
+    let is_end = |it: &str| {
+        FAILED.is_match(it)
+            || !it.trim_start().starts_with('#')
+            || it.trim_start().starts_with("# Looks like")
+    };
+    let body: Vec<(usize, &str)> = below.take_while(|it| !is_end(it.1)).collect();
+    let place = body.first().and_then(|it| AT.captures(it.1));
+    let location = match (&place, found.get(3), found.get(5)) {
+        (Some(at), _, _) => Some(cx.paths.location(group(at, 1), number(at, 2))),
+        (None, Some(file), _) => Some(cx.paths.location(file.as_str(), number(found, 4))),
+        (None, None, Some(file)) => Some(cx.paths.location(file.as_str(), number(found, 6))),
+        (None, None, None) => None,
+    };
+    let name = match (found.get(2), &location) {
+        (Some(name), _) => name.as_str().to_owned(),
+        (None, Some(place)) => format!("{}:{}", place.file, place.line.unwrap_or(0)),
+        (None, None) => "a test without a name".to_owned(),
+    };
+    let first = cx.log.line(index).trim_start_matches(['#', ' ']).to_owned();
+    let rest = body
+        .iter()
+        .skip(usize::from(place.is_some()))
+        .map(|it| it.1.trim_start_matches(['#', ' ']));
+    let message = lines::joined([first.as_str()].into_iter().chain(rest));
+    let end = body.last().map_or(index, |it| it.0) + 1;
+    let cut = Cut::new(index..end, (index..end).collect());
+    Failure { name, message, location, cut, ..Failure::default() }
+}
