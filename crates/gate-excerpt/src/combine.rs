@@ -118,7 +118,13 @@ fn counts(text: Option<Counts>, machine: Option<Counts>) -> (Option<Counts>, boo
     let (Some(log), Some(file)) = (text, machine) else { return (text.or(machine), true) };
     let bad = |it: Counts| it.failed.saturating_add(it.errors);
     let is_better = bad(file) < bad(log) || log.passed.is_some_and(|it| file.passed > Some(it));
-    if is_better || file.passed.is_none() { (Some(log), !is_better) } else { (Some(file), true) }
+    // Where both know as many failures, the runner's own summary is as it counts.
+    let is_worse = bad(file) > bad(log) || log.passed.is_none();
+    if is_worse && !is_better && file.passed.is_some() {
+        (Some(file), true)
+    } else {
+        (Some(log), !is_better)
+    }
 }
 
 /// A document's problems stand for the text's at the same places.

@@ -19,6 +19,8 @@ mod linear;
 mod localize;
 mod mask;
 mod matcher;
+#[cfg(test)]
+mod mutated;
 mod nest;
 mod parsers;
 mod paths;

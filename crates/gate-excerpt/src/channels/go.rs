@@ -273,12 +273,9 @@ fn module<'a>(packages: impl Iterator<Item = &'a str>) -> String {
             packages.iter().all(|package| *package == it || package.starts_with(&format!("{it}/")))
         };
         let ends = first.match_indices('/').map(|(at, _)| at).chain([first.len()]);
-        module = ends
-            .map(|at| &first[..at])
-            .filter(|it| shared(it))
-            .last()
-            .unwrap_or(&module)
-            .to_owned();
+        // The longest that they share.
+        let shared = ends.map(|at| &first[..at]).filter(|it| shared(it));
+        module = shared.max_by_key(|it| it.len()).unwrap_or(&module).to_owned();
     }
     module
 }

@@ -45,6 +45,9 @@ pub(crate) static CHANNELS: &[Channel] = &[
     tap::TAP,
 ];
 
+/// What a reader that panics says.
+const GAVE_UP: &str = "the gate's reader gave up on a machine-readable document";
+
 /// Bytes of a file that show what it is.
 const HEAD_BYTES: usize = 4 * 1024;
 /// The same, of what may be a document in a log, and its lines.
@@ -214,8 +217,7 @@ fn read_side(channels: &[Channel], side: &Side<'_>, cx: &Context<'_>, machine: &
 /// A reader that panics found nothing.
 fn guarded(channel: &Channel, of: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
     let read = std::panic::AssertUnwindSafe(|| (channel.read)(of, cx));
-    std::panic::catch_unwind(read)
-        .unwrap_or_else(|_| Err("the gate's reader gave up on it".to_owned()))
+    std::panic::catch_unwind(read).unwrap_or_else(|_| Err(GAVE_UP.to_owned()))
 }
 
 fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &mut Machine) {
@@ -240,7 +242,15 @@ fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &m
         }
         tries += 1;
         let Some((document, (channel, is_own))) = at_line(&channels, cx, index) else { continue };
-        let Ok(Found { draft, length }) = guarded(channel, &document, cx) else { continue };
+        let Found { draft, length } = match guarded(channel, &document, cx) {
+            Ok(found) => found,
+            Err(why) if why == GAVE_UP => {
+                machine.notes.push(Problem::warning(why, Cut::line(index)));
+                continue;
+            }
+            // What only looks like a document is text.
+            Err(_) => continue,
+        };
         let last = document.raw_offset(length.saturating_sub(1)).unwrap_or(0);
         let end = (index + 1..cx.log.len()).find(|it| cx.log.raw_offset(*it) > last);
         next = end.unwrap_or(cx.log.len());

@@ -353,7 +353,7 @@ impl Details {
                 below = None;
                 match field {
                     _ if value.starts_with(['|', '>']) || value.is_empty() => {
-                        below = Some((field.to_owned(), indent))
+                        below = Some((field.to_owned(), indent));
                     }
                     "file" | "fileName" => file = Some(bare(value)),
                     "line" | "lineNumber" => line_number = value.parse().ok(),

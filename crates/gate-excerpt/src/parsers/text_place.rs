@@ -7,7 +7,7 @@ use gate_core::Location;
 use super::{Context, fallback, js, panics, pytest, python};
 use crate::pattern::{Pattern, group, number, pattern};
 
-/// `	at demo.CalcTest.adds(CalcTest.java:12)`.
+/// `at demo.CalcTest.adds(CalcTest.java:12)`.
 static JAVA_FRAME: Pattern = Pattern::new(|| {
     pattern(
         r"^\s*at (?:[\w.@/-]+/)?((?:[a-z_]\w*\.)*)[\w$]+\.[\w$<>]+\(([\w$]+\.(?:java|kt|scala|groovy)):(\d+)\)$",

@@ -1,7 +1,8 @@
-//! The reader from outside: real logs, forged ones, and any bytes.
+//! The reader from outside: real logs, forged ones, documents, and any bytes.
 
 mod bounds;
 mod cases;
+mod documents;
 mod fixtures;
 mod forged;
 mod forged_native;

@@ -106,11 +106,16 @@ impl<'a> Search<'a> {
         if has_extension(line) && !line.ends_with(['.', ':']) && line.len() < 200 {
             self.heading = Some(line);
         }
+        let masked = mask::hash(line.trim());
+        let is_known = self.seen.get(&masked).is_some_and(|it| *it > REPEATS_MAX);
+        if is_known || self.cx.noise.has(line) {
+            return index + 1;
+        }
         let exact = places::exact(&self.cx, line);
         let leads = exact.as_ref().is_some_and(|it| it.leads);
         let Some(class) = self.class(index, line, leads) else { return index + 1 };
         let is_full = self.found.len() >= CANDIDATES_MAX && class != Class::Crash;
-        if is_full || self.repeats(line) {
+        if is_full || self.repeats(masked) {
             return index + 1;
         }
         let below = Below { cx: self.cx, prefixes: self.prefixes, index, whole };
@@ -191,12 +196,8 @@ impl<'a> Search<'a> {
         Some(end)
     }
 
-    /// A line that comes again and again is noise, whatever its numbers; so is one that a green run prints too.
-    fn repeats(&mut self, line: &str) -> bool {
-        if self.cx.noise.has(line) {
-            return true;
-        }
-        let masked = mask::hash(line);
+    /// A line that comes again and again is noise, whatever its numbers.
+    fn repeats(&mut self, masked: u64) -> bool {
         if self.seen.len() >= SEEN_LINES_MAX && !self.seen.contains_key(&masked) {
             return false;
         }
