@@ -122,7 +122,7 @@ static BLOCKER_CODE: Pattern = Pattern::new(|| {
     pattern(concat!(
         // rustc, TypeScript, flake8 and ruff, pylint, C#.
         r"^(?:E0432|E0433|E0463|E0583|E0761|TS1\d\d\d|TS2305|TS2307|TS2614|TS2724|TS5\d\d\d|TS6053|TS18003",
-        r"|E9\d\d|F821|invalid-syntax|E0001|E0401|syntax-error|import-error|CS1002|CS1513|CS0246|MSB\d+",
+        r"|E9\d\d|F821|no-undef|import/no-unresolved|import/named|E0602|invalid-syntax|parse|E0001|E0401|syntax-error|import-error|CS1002|CS1513|CS0246|MSB\d+",
         r"|SC107\d|SC1088|SC1089|parse-error|syntax)$",
     ))
 });

@@ -62,7 +62,7 @@ pub struct Input<'a> {
     pub baseline: Option<&'a [u8]>,
 }
 
-/// A machine-readable file that the command wrote: JUnit XML, JSON of a runner or a linter, TAP, SARIF.
+/// A machine-readable file that the command wrote: `JUnit` XML, JSON of a runner or a linter, TAP, SARIF.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
     /// Relative to the workspace.

@@ -245,6 +245,8 @@ pub(crate) fn severity(word: &str) -> Severity {
             | "refactor"
             | "convention"
             | "⚠"
+            | "!"
+            | "ℹ"
             | "debug"
             | "suggestion"
             | "minor"

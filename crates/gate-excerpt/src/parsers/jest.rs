@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Context, LogParser, js};
+use gate_core::TestPhase;
+
+use super::{Context, LogParser, coverage, js};
 use crate::command::Call;
 use crate::draft::{Counts, Draft, Failure, Problem};
 use crate::pattern::{Pattern, group, pattern};
@@ -15,8 +17,6 @@ static FILE: Pattern =
     Pattern::new(|| pattern(r"^ ?(?:FAIL|PASS) +(?:\S+ )??(\S+\.\w+)(?: \([\d.]+ m?s\))?$"));
 static TITLE: Pattern = Pattern::new(|| pattern(r"^  ● (\S.*)$"));
 static NO_TESTS: Pattern = Pattern::new(|| pattern(r"^No tests found, exiting with code \d+$"));
-static THRESHOLD: Pattern =
-    Pattern::new(|| pattern(r"^Jest: (.* (?:threshold for|count for) .* not met.*)$"));
 
 /// Lines of a comparison that go into the message.
 const SIDES_MAX: usize = 6;
@@ -63,14 +63,12 @@ impl LogParser for Jest {
             } else if NO_TESTS.is_match(line) {
                 runs.push(Counts::NONE);
                 draft.problems.push(Problem::error(line, Cut::new(index..index + 3, vec![index])));
-            } else if let Some(found) = THRESHOLD.captures(line) {
-                let cut = Cut::new(index.saturating_sub(10)..index + 2, vec![index]);
-                draft.problems.push(Problem::error(group(&found, 1), cut));
             }
         }
         if let Some((start, of_file)) = block {
             add(cx, start..cx.log.len(), &of_file, &mut seen, &mut draft);
         }
+        coverage::add(cx, &mut draft);
         finish(self, cx, runs, &mut draft);
         draft
     }
@@ -78,7 +76,7 @@ impl LogParser for Jest {
 
 /// Suites that failed to load have no tests: the summary does not speak of them.
 fn finish(parser: &Jest, cx: &Context<'_>, mut runs: Vec<Counts>, draft: &mut Draft) {
-    if cx.is_named && cx.calls.iter().filter(|it| parser.is_called(it)).count() == 1 {
+    if js::is_one_run(cx, parser) {
         runs.drain(..runs.len().saturating_sub(1));
     }
     let broken = draft.failures.iter().filter(|it| is_file_failure(it)).count() as u64;
@@ -166,8 +164,11 @@ fn add(
         Some(_) | None if file.is_empty() => None,
         Some(_) | None => Some(cx.paths.location(file, marked.map(|it| it.1))),
     };
+    // Its file could not be loaded, or the process died before a test could tell.
+    let phase = if is_file { TestPhase::Collection } else { TestPhase::Call };
     draft.failures.push(Failure {
         name,
+        phase,
         message,
         location,
         cut: Cut::new(block, keys),

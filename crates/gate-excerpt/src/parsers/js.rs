@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Context;
+use super::{Context, LogParser};
 use crate::paths::Place;
 use crate::pattern::{Pattern, group, number, pattern};
 
@@ -36,6 +36,11 @@ pub(crate) fn code_frame_line(cx: &Context<'_>, range: Range<usize>) -> Option<(
         let found = CODE_FRAME.captures(line)?;
         Some((at, number(&found, 1)?))
     })
+}
+
+/// Whether the command's words run this tool once: then its last summary is its own, whatever its tests print.
+pub(crate) fn is_one_run(cx: &Context<'_>, parser: &dyn LogParser) -> bool {
+    cx.is_named && cx.calls.iter().filter(|it| parser.is_called(it)).count() == 1
 }
 
 /// Whether the line shows one side of a comparison.

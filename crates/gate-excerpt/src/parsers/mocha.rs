@@ -1,19 +1,29 @@
-//! Mocha's reporters that end with `N passing`: spec, dot, min, list, and others.
+//! Mocha's reporters that end with `N passing`: spec, dot, min, list, and others. Cypress prints so for each of its
+//! spec files.
 
 use std::ops::Range;
 
-use super::{Context, LogParser, js};
+use gate_core::TestPhase;
+
+use super::{Context, LogParser, coverage, js};
 use crate::command::Call;
-use crate::draft::{Counts, Draft, Failure};
+use crate::draft::{Counts, Draft, Failure, Problem};
 use crate::pattern::{Pattern, group, pattern};
 use crate::select::Cut;
 
 static PASSING: Pattern = Pattern::new(|| pattern(r"^  +(\d+) passing \([^)]*\)$"));
 static OTHER: Pattern = Pattern::new(|| pattern(r"^  +(\d+) (pending|failing)$"));
 static TITLE: Pattern = Pattern::new(|| pattern(r"^  (\d+)\) (\S.*)$"));
+/// A result of the spec reporter.
+static RESULT: Pattern =
+    Pattern::new(|| pattern(r"^ {2,}(?:[✔✓√] (\S.*?)(?: \(\d+ms\))?|(\d+)\) \S.*)$"));
+/// Where a time-out's message says that the test is.
+static IN_FILE: Pattern = Pattern::new(|| pattern(r"\((/[^()]+|[A-Za-z]:\\[^()]+)\)$"));
 
 /// Lines of a title: suites and the test.
 const TITLE_LINES_MAX: usize = 30;
+/// Lines of a message that goes on below its colon.
+const MESSAGE_LINES_MAX: usize = 3;
 
 /// See the module.
 #[derive(Debug)]
@@ -32,7 +42,7 @@ impl LogParser for Mocha {
     }
 
     fn is_called(&self, call: &Call) -> bool {
-        matches!(call.program.as_str(), "mocha" | "_mocha")
+        matches!(call.program.as_str(), "mocha" | "_mocha") || is_cypress(call)
     }
 
     fn marks(&self) -> &'static [&'static str] {
@@ -69,16 +79,45 @@ impl LogParser for Mocha {
         if let Some(run) = runs.last_mut() {
             run.failures.extend(block.map(|it| failure(cx, it..cx.log.len())));
         }
-        if cx.is_named && cx.calls.iter().filter(|it| self.is_called(it)).count() == 1 {
+        let is_cypress = cx.calls.iter().any(is_cypress);
+        if !is_cypress && js::is_one_run(cx, self) {
             runs.drain(..runs.len().saturating_sub(1));
         }
-        let mut draft = Draft::default();
+        let mut draft = Draft { tool: is_cypress.then_some("cypress"), ..Draft::default() };
+        if runs.is_empty() && cx.is_named {
+            unfinished(cx, &mut draft);
+        }
         for run in runs {
             draft.add_counts(run.counts);
             draft.failures.extend(run.failures);
         }
+        coverage::add(cx, &mut draft);
         draft
     }
+}
+
+fn is_cypress(call: &Call) -> bool {
+    call.program == "cypress" && call.subcommand() == "run"
+}
+
+/// The results that the spec reporter printed before the run ended without a summary.
+fn unfinished(cx: &Context<'_>, draft: &mut Draft) {
+    let mut counts = Counts::NONE;
+    let mut last = None;
+    for (index, line) in cx.lines().filter(|it| it.1.starts_with("  ")) {
+        let Some(found) = RESULT.captures(line) else { continue };
+        match found.get(1) {
+            Some(_) => counts.passed = counts.passed.map(|it| it + 1),
+            None => counts.failed += 1,
+        }
+        last = Some((index, line.trim()));
+    }
+    let Some((index, line)) = last else { return };
+    draft.unfinished = 1;
+    draft.add_counts(counts);
+    let message = format!("the run ended without its summary; the last result is: {line}");
+    let cut = Cut::new(index.saturating_sub(3)..index + 12, vec![index]);
+    draft.problems.push(Problem::error(message, cut));
 }
 
 /// The failures are numbered; what else looks like a title has another number.
@@ -92,7 +131,11 @@ fn failure(cx: &Context<'_>, block: Range<usize>) -> Failure {
     let mut body = block.start + 1;
     if !first.ends_with(':') {
         for (at, line) in cx.log.slice(block.start + 1..block.end).take(TITLE_LINES_MAX) {
-            parts.push(line.trim().to_owned());
+            // What is not indented is the rest of a title with a line end in it.
+            match parts.last_mut().filter(|_| !line.starts_with(' ')) {
+                Some(last) => *last = format!("{last} {}", line.trim()),
+                None => parts.push(line.trim().to_owned()),
+            }
             body = at + 1;
             if line.ends_with(':') {
                 break;
@@ -101,16 +144,30 @@ fn failure(cx: &Context<'_>, block: Range<usize>) -> Failure {
     }
     let name = parts.join(" > ").trim_end_matches(':').to_owned();
     let mut text = cx.log.slice(body..block.end).filter(|it| !it.1.trim().is_empty());
-    let (message_at, message) = text.next().unwrap_or((block.start, ""));
+    let (message_at, first) = text.next().unwrap_or((block.start, ""));
+    let mut message = first.trim().to_owned();
+    while message.ends_with(':') && message.lines().count() < MESSAGE_LINES_MAX {
+        let Some((_, line)) = text.next() else { break };
+        message = format!("{message}\n{}", line.trim());
+    }
     let own = js::own_frame(cx, body..block.end);
-    let mut keys: Vec<usize> =
-        (message_at..own.as_ref().map_or(message_at, |it| it.0).max(message_at) + 1).collect();
+    let in_file = || IN_FILE.captures(first).map(|it| cx.paths.location(group(&it, 1), None));
+    let location = own.as_ref().map(|it| it.1.location.clone()).or_else(in_file);
+    let last = own.map_or(message_at, |it| it.0).max(message_at);
+    let mut keys: Vec<usize> = (message_at..last + 1).collect();
     keys.truncate(40);
-    Failure {
-        name,
-        message: message.trim().to_owned(),
-        location: own.map(|it| it.1.location),
-        cut: Cut::new(block, keys),
-        ..Failure::default()
+    let phase = phase(&name);
+    Failure { name, phase, message, location, cut: Cut::new(block, keys), ..Failure::default() }
+}
+
+/// `"before each" hook for "reads"`, also with the hook's own name.
+fn phase(name: &str) -> TestPhase {
+    let title = name.rsplit(" > ").next().unwrap_or(name);
+    if title.starts_with("\"before ") && title.contains("\" hook") {
+        TestPhase::Setup
+    } else if title.starts_with("\"after ") && title.contains("\" hook") {
+        TestPhase::Teardown
+    } else {
+        TestPhase::Call
     }
 }

@@ -1,49 +1,77 @@
 //! The parsers, one tool each. To add one: a file beside these, a line in [`PARSERS`], two real logs as fixtures.
 
+mod ajv;
+mod ava;
 mod bats;
+mod biome;
+mod bun_test;
 mod cargo;
 mod catch2;
 mod check_c;
+mod check_jsonschema;
 mod clang_tidy;
 mod cmake;
+mod coverage;
 mod ctest;
+mod deno_test;
 mod docker;
 mod dotnet;
+mod esbuild;
+mod eslint;
 mod exunit;
 mod fallback;
+mod flake8;
+#[cfg(test)]
+mod forms;
 mod gcc;
 mod git;
 mod go_build;
 mod go_test;
 mod gradle;
 mod gtest;
+mod jasmine;
 mod java;
 mod jest;
 mod js;
+mod karma;
 mod ld;
 mod lines;
 mod make;
+mod markdownlint;
 mod maven;
 mod minitest;
 mod mocha;
+mod mypy;
 mod nextest;
 mod node_test;
+mod npm;
 mod panics;
 mod php;
 mod phpunit;
+mod pip;
+mod playwright;
+mod prettier;
 mod process;
 mod prove;
+mod pyright;
 mod pytest;
 mod python;
+mod rollup;
 mod rspec;
 mod ruby;
+mod ruff;
 mod sanitizers;
+mod shellcheck;
+mod stylelint;
 mod swift;
 mod terraform;
 mod text_place;
+mod tsc;
 mod unittest;
 mod valgrind;
 mod vitest;
+mod webpack;
+mod yamllint;
 
 use std::ops::Range;
 
@@ -67,6 +95,40 @@ pub(crate) static PARSERS: &[&dyn LogParser] = &[
     &vitest::Vitest,
     &mocha::Mocha,
     &node_test::NodeTest,
+    &jasmine::Jasmine,
+    &karma::Karma,
+    &ava::Ava,
+    &playwright::Playwright,
+    &bun_test::BunTest,
+    &deno_test::DenoTest,
+    &tsc::TSC,
+    &eslint::Eslint,
+    &stylelint::STYLELINT,
+    &prettier::Prettier,
+    &biome::BIOME,
+    &markdownlint::MARKDOWNLINT,
+    &markdownlint::LINKINATOR,
+    &markdownlint::LYCHEE,
+    &rollup::Rollup,
+    &webpack::Webpack,
+    &esbuild::ESBUILD,
+    &ruff::Ruff,
+    &mypy::Mypy,
+    &pyright::PYRIGHT,
+    &flake8::FLAKE8,
+    &flake8::PYLINT,
+    &flake8::BLACK,
+    &flake8::ISORT,
+    &yamllint::YAMLLINT,
+    &yamllint::HADOLINT,
+    &yamllint::ACTIONLINT,
+    &check_jsonschema::CHECK_JSONSCHEMA,
+    &check_jsonschema::JSONSCHEMA,
+    &coverage::Coverage,
+    &ajv::Ajv,
+    &shellcheck::Shellcheck,
+    &npm::Npm,
+    &pip::Pip,
     &go_test::GoTest,
     &go_build::GoBuild,
     &maven::Maven,

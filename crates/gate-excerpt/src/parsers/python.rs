@@ -15,6 +15,19 @@ static EXCEPTION: Pattern =
 
 /// The line that starts a traceback.
 pub(crate) const HEADER: &str = "Traceback (most recent call last):";
+/// That of an exception group, whose lines have a margin.
+const GROUP_HEADER: &str = "  + Exception Group Traceback (most recent call last):";
+
+/// Whether a traceback starts here.
+pub(crate) fn is_start(line: &str) -> bool {
+    line.starts_with(HEADER) || line.starts_with(GROUP_HEADER)
+}
+
+/// Without the margin of an exception group.
+pub(crate) fn without_margin(line: &str) -> &str {
+    let text = line.trim_start();
+    text.strip_prefix("| ").or_else(|| text.strip_prefix("+ ")).unwrap_or(line)
+}
 
 /// One exception of a chain, the first cause first.
 #[derive(Debug, Default)]
@@ -101,15 +114,20 @@ pub(crate) fn traceback(
     let mut last = start;
     // A traceback that is deeper than this is read in its first part only.
     let lines = cx.log.slice(start..end.min(start + BLOCK_LINES_MAX));
+    let is_group = strip(cx.log.line(start)).starts_with(GROUP_HEADER);
     for (at, line) in lines {
-        let line = strip(line);
+        let line = if is_group { without_margin(strip(line)) } else { strip(line) };
         if let Some((place, _)) = frame(cx, line) {
             link.places.push((at, place));
         } else if link.message.is_empty() && is_exception(line) && !link.places.is_empty() {
             link.message.push(line.to_owned());
             link.keys.push(at);
             chain.links.push(std::mem::take(&mut link));
-        } else if line.starts_with(HEADER) || is_chain_link(line) || line.trim().is_empty() {
+        } else if line.starts_with(HEADER)
+            || line.starts_with("Exception Group Traceback")
+            || is_chain_link(line)
+            || line.trim().is_empty()
+        {
             if link.is_empty() && chain.links.is_empty() && at > start && line.trim().is_empty() {
                 break;
             }

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use gate_core::TestPhase;
+
 use super::{Context, LogParser, python};
 use crate::command::Call;
 use crate::draft::{Counts, Draft, Failure};
@@ -17,6 +19,8 @@ static FIGURE: Pattern = Pattern::new(|| {
 static HEADER: Pattern = Pattern::new(|| pattern(r"^(ERROR|FAIL|UNEXPECTED SUCCESS): (.+)$"));
 static NAME: Pattern = Pattern::new(|| pattern(r"^(\S+) \(([\w.]+)\)(.*)$"));
 
+/// A title and its description.
+const TITLE_LINES_MAX: usize = 2;
 const DOUBLE_RULE: &str = "======================================================================";
 const RULE: &str = "----------------------------------------------------------------------";
 
@@ -30,7 +34,7 @@ impl LogParser for Unittest {
     }
 
     fn is_called(&self, call: &Call) -> bool {
-        call.program == "unittest"
+        matches!(call.program.as_str(), "unittest" | "nose2")
     }
 
     fn marks(&self) -> &'static [&'static str] {
@@ -45,16 +49,21 @@ impl LogParser for Unittest {
         let mut draft = Draft::default();
         let mut runs: Vec<Counts> = Vec::new();
         let mut block = None;
+        let mut has_rule = false;
         let mut run_start = 0;
         for (index, line) in cx.lines() {
             let is_after = |rule: &str| index > 0 && cx.log.line(index - 1) == rule;
             if line == RULE || line == DOUBLE_RULE {
-                let is_title_rule = block.is_some_and(|it: usize| it + 1 == index);
+                // Below the title stands the first line of its description, if it has one.
+                let is_near = block.is_some_and(|it: usize| index <= it + TITLE_LINES_MAX);
+                let is_title_rule = is_near && !has_rule && line == RULE;
+                has_rule = true;
                 if !is_title_rule && let Some(start) = block.take() {
                     draft.failures.extend(failure(cx, start..index));
                 }
             } else if is_after(DOUBLE_RULE) && HEADER.is_match(line) {
                 block = Some(index);
+                has_rule = false;
             } else if is_after(RULE) && line.starts_with("Ran ") {
                 // A success that was not expected has no traceback, and so no rule of its own below.
                 draft.failures.extend(block.take().and_then(|it| failure(cx, it..index - 1)));
@@ -119,10 +128,21 @@ fn failure(cx: &Context<'_>, block: Range<usize>) -> Option<Failure> {
         }
         None => failure.message = group(&header, 1).to_lowercase(),
     }
+    failure.phase = phase(&failure.name);
     if !sub_test.is_empty() {
         failure.message = format!("{sub_test} {}", failure.message);
     }
     Some(failure)
+}
+
+/// A class's or a module's fixture has a name of its own; so has a file that could not be loaded.
+fn phase(name: &str) -> TestPhase {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    match last {
+        "setUpClass" | "setUpModule" => TestPhase::Setup,
+        "tearDownClass" | "tearDownModule" => TestPhase::Teardown,
+        _ => TestPhase::Call,
+    }
 }
 
 /// `test_draw (test_bank.AccountTest.test_draw) (n=3)` and the older `test_draw (test_bank.AccountTest)`.

@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
-use super::{Context, LogParser, js};
+use gate_core::TestPhase;
+
+use super::{Context, LogParser, coverage, js};
 use crate::command::Call;
 use crate::draft::{Counts, Draft, Failure, Problem};
 use crate::pattern::{Pattern, group, pattern};
 use crate::select::Cut;
 
 static TESTS: Pattern = Pattern::new(|| {
-    pattern(r"^ +Tests  +((?:\d+ [a-z ]+ \| )*\d+ [a-z ]+|no tests)(?: \((\d+)\))?$")
+    pattern(r"^ +Tests  +((?:\d+ [a-z ]+ \| )*\d+ [a-z ]+|no tests|)(?: ?\((\d+)\))?$")
 });
 static ERRORS: Pattern = Pattern::new(|| pattern(r"^ +Errors  +(\d+) errors?$"));
 static FIGURE: Pattern = Pattern::new(|| pattern(r"(\d+) ([a-z]+)"));
@@ -17,6 +19,11 @@ static TITLE: Pattern = Pattern::new(|| pattern(r"^ ?FAIL  (\S.*)$"));
 static NO_FILES: Pattern =
     Pattern::new(|| pattern(r"^No test files found, exiting with code \d+$"));
 
+/// `⎯⎯⎯⎯ Unhandled Rejection ⎯⎯⎯⎯⎯`.
+static RULED: Pattern = Pattern::new(|| pattern(r"^⎯{3,} ?(\S.*?) ?⎯{3,}$"));
+
+/// Lines of an error that no test threw.
+const UNHANDLED_LINES_MAX: usize = 60;
 /// Lines of a comparison that go into the message.
 const SIDES_MAX: usize = 6;
 
@@ -48,6 +55,9 @@ impl LogParser for Vitest {
         let mut block = None;
         let mut broken = 0;
         for (index, line) in cx.lines() {
+            if line.starts_with("⎯⎯⎯") {
+                draft.problems.extend(unhandled(cx, index, line));
+            }
             let is_title = line.trim_start().starts_with("FAIL  ") && TITLE.is_match(line);
             if is_title {
                 // Tests that failed alike share their block.
@@ -78,13 +88,42 @@ impl LogParser for Vitest {
                 draft.problems.extend((!cx.input.is_green()).then_some(problem));
             }
         }
-        if cx.is_named && cx.calls.iter().filter(|it| self.is_called(it)).count() == 1 {
+        if js::is_one_run(cx, self) {
             runs.drain(..runs.len().saturating_sub(1));
         }
         runs.last_mut().into_iter().for_each(|it| it.errors += broken);
         runs.into_iter().for_each(|it| draft.add_counts(it));
+        coverage::add(cx, &mut draft);
         draft
     }
+}
+
+/// An error that no test threw: under a title of its own, after the one that announces all of them.
+fn unhandled(cx: &Context<'_>, index: usize, line: &str) -> Option<Problem> {
+    let found = RULED.captures(line)?;
+    let title = group(&found, 1);
+    let is_sum = title.starts_with("Unhandled Errors")
+        || title.starts_with("Failed ")
+        || title.starts_with('[');
+    if is_sum {
+        return None;
+    }
+    let body = index + 1..(index + UNHANDLED_LINES_MAX).min(cx.log.len());
+    let is_end = |it: &(usize, &str)| it.1.starts_with("⎯⎯⎯");
+    let end = cx.log.slice(body.clone()).find(is_end).map_or(body.end, |it| it.0);
+    let (at, message) = cx.log.slice(body.start..end).find(|it| !it.1.trim().is_empty())?;
+    let own = js::own_frame(cx, body.start..end);
+    let mut keys = vec![index, at];
+    keys.extend(own.as_ref().map(|it| it.0));
+    // Which test ran then stands in the last lines.
+    keys.extend(
+        cx.log
+            .slice(body.start..end)
+            .filter(|it| it.1.starts_with("This error originated"))
+            .map(|it| it.0),
+    );
+    let message = format!("{title}: {message}");
+    Some(Problem::error(message, Cut::new(index..end, keys)).at(own.map(|it| it.1.location)))
 }
 
 fn is_next_title(cx: &Context<'_>, index: usize) -> bool {
@@ -131,12 +170,12 @@ fn add(cx: &Context<'_>, titles: &[usize], block: Range<usize>, draft: &mut Draf
     for title in titles {
         let Some(found) = TITLE.captures(cx.log.line(*title)) else { continue };
         let path = group(&found, 1);
-        let (file, name) = match path.split_once(" > ") {
-            Some((file, name)) => (file, name),
+        let (file, name, phase) = match path.split_once(" > ") {
+            Some((file, name)) => (file, name, TestPhase::Call),
             None => {
                 broken += 1;
                 let file = path.split(" [ ").next().unwrap_or(path);
-                (file, file)
+                (file, file, TestPhase::Collection)
             }
         };
         let file = file.rsplit("| ").next().unwrap_or(file);
@@ -144,6 +183,7 @@ fn add(cx: &Context<'_>, titles: &[usize], block: Range<usize>, draft: &mut Draf
         let cut = Cut::new(first..block.end, keys.clone());
         draft.failures.push(Failure {
             name: name.to_owned(),
+            phase,
             message: message.clone(),
             location,
             cut,

@@ -5,4 +5,6 @@ mod cases;
 mod documents;
 mod fixtures;
 mod forged;
+mod forged_js;
 mod forged_native;
+mod wrapped;

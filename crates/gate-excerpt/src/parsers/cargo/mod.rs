@@ -52,7 +52,15 @@ impl LogParser for Cargo {
     }
 
     fn marks(&self) -> &'static [&'static str] {
-        &["running ", "Compiling ", "Checking ", "could not compile"]
+        &[
+            "running ",
+            "Compiling ",
+            "Checking ",
+            "could not compile",
+            "Diff in ",
+            "failed to ",
+            "crates.io index",
+        ]
     }
 
     fn is_banner(&self, line: &str) -> bool {
@@ -60,6 +68,10 @@ impl LogParser for Cargo {
             || line.starts_with("   Compiling ")
             || line.starts_with("    Checking ")
             || line.starts_with("error: could not compile `")
+            || line.starts_with("error: failed to parse manifest at `")
+            || line.starts_with("error: failed to select a version for ")
+            || line == "    Updating crates.io index"
+            || rustc::is_format_diff(line)
     }
 
     fn captured(&self, cx: &Context<'_>) -> Vec<Range<usize>> {

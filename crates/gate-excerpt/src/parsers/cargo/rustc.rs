@@ -21,6 +21,9 @@ static LINKER: Pattern = Pattern::new(|| {
 static REFERENCED: Pattern =
     Pattern::new(|| pattern(r">>> (?:referenced|defined) (?:by|at) .*\((.+?):(\d+)\)$"));
 static MANIFEST: Pattern = Pattern::new(|| pattern(r"^failed to parse manifest at `(.+)`$"));
+/// ``required by package `a v0.1.0 (/w/a)` ``.
+static ASKED_BY: Pattern =
+    Pattern::new(|| pattern(r"package `\S+ v\S+ \((/[^)]*|[A-Za-z]:[^)]*)\)`"));
 static TOML_PLACE: Pattern =
     Pattern::new(|| pattern(r"^\s*TOML parse error at line (\d+), column (\d+)$"));
 static FORMAT_DIFF: Pattern =
@@ -55,6 +58,14 @@ const SYNTAX: [&str; 6] = [
     "mismatched closing delimiter",
     "unclosed delimiter",
     "unterminated ",
+];
+
+/// Dependencies that cannot be had.
+const RESOLUTIONS: [&str; 4] = [
+    "failed to select a version for ",
+    "no matching package ",
+    "no matching version ",
+    "failed to get `",
 ];
 
 /// Lines of one error.
@@ -130,6 +141,8 @@ impl Block {
             Self { end: index + 1, message: header.to_owned(), location: None, keys: vec![index] };
         if header.starts_with("failed to run custom build command") {
             block.read_build_script(cx, end);
+        } else if RESOLUTIONS.iter().any(|it| header.starts_with(it)) {
+            block.read_resolution(cx, end);
         } else if let Some(found) = MANIFEST.captures(header) {
             block.read_manifest(cx, group(&found, 1), end);
         } else {
@@ -203,6 +216,30 @@ impl Block {
         }
     }
 
+    /// What was found in place of what was wanted, and whose manifest asks for it.
+    fn read_resolution(&mut self, cx: &Context<'_>, end: usize) {
+        for (at, line) in cx.log.slice(self.end..end) {
+            if line.is_empty() && cx.log.line(at + 1).is_empty() {
+                break;
+            }
+            let is_other = line.starts_with("error") || line.starts_with("warning");
+            if is_other {
+                break;
+            }
+            self.end = at + 1;
+            if let Some(found) = ASKED_BY.captures(line).filter(|_| self.location.is_none()) {
+                let manifest = format!("{}/Cargo.toml", group(&found, 1));
+                self.location = Some(cx.paths.location(&manifest, None));
+                self.keys.push(at);
+            } else if line.starts_with("candidate versions found")
+                || line.starts_with("versions that meet")
+            {
+                self.message = format!("{}; {line}", self.message);
+                self.keys.push(at);
+            }
+        }
+    }
+
     fn read_manifest(&mut self, cx: &Context<'_>, manifest: &str, end: usize) {
         self.location = Some(cx.paths.location(manifest, None));
         self.message = "failed to parse the manifest".to_owned();
@@ -220,6 +257,11 @@ impl Block {
             self.end = at + 1;
         }
     }
+}
+
+/// Whether a hunk of `rustfmt --check` starts here.
+pub(super) fn is_format_diff(line: &str) -> bool {
+    line.starts_with("Diff in ") && FORMAT_DIFF.is_match(line)
 }
 
 /// One hunk of `rustfmt --check`.

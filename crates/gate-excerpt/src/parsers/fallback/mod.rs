@@ -2,7 +2,6 @@
 
 mod below;
 mod meaning;
-mod pip;
 mod places;
 mod prefix;
 mod rank;
@@ -117,7 +116,6 @@ fn known_tool(cx: &Context<'_>) -> Option<&'static str> {
             "cc" | "g++" | "c++" => "gcc",
             "clang++" => "clang",
             program if program.starts_with("pip3") => "pip",
-            program if program.starts_with("python") => return Some("python"),
             "markdownlint-cli2" | "markdownlint" => return Some("markdownlint"),
             program => program,
         };

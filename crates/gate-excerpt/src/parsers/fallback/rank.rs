@@ -6,7 +6,6 @@ use std::ops::Range;
 use gate_core::{Location, Severity};
 
 use super::below::{ARROW, Below};
-use super::pip;
 use super::places;
 use super::prefix::Prefixes;
 use crate::classify::{Class, class};
@@ -87,8 +86,7 @@ impl<'a> Search<'a> {
     /// Gives the next line to look at.
     fn line(&mut self, index: usize, whole: &'a str) -> usize {
         let (_, line) = self.prefixes.split(whole);
-        let is_traceback =
-            line.starts_with(python::HEADER) || self.is_bare_syntax_error(index, line);
+        let is_traceback = python::is_start(line) || self.is_bare_syntax_error(index, line);
         if is_traceback && let Some(end) = self.traceback(index) {
             return end;
         }
@@ -209,10 +207,6 @@ impl<'a> Search<'a> {
     fn rank(self) -> Ranked {
         let mut found = self.found;
         found.sort_by_key(|it| (it.class, it.index));
-        if let Some(first) = found.first_mut() {
-            first.location =
-                first.location.take().or_else(|| pip::requirement(&self.cx, &first.message));
-        }
         let tool = found.first().and_then(|it| it.tool.or_else(|| tool_of(it)));
         let problems = found.into_iter().take(DIAGNOSTICS_MAX).map(problem).collect();
         Ranked { tool, problems }

@@ -85,6 +85,7 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, cx: &Context<'_>, index: usize, line: &str) {
+        let line = if line.starts_with("  ") { python::without_margin(line) } else { line };
         if let Some(text) = error_text(line) {
             self.link.keys.extend(self.marked.take());
             self.link.keys.push(index);

@@ -36,11 +36,15 @@ impl LogParser for Pytest {
     }
 
     fn marks(&self) -> &'static [&'static str] {
-        &["test session starts", " in "]
+        &["test session starts", " in ", "short test summary info", "usage: "]
     }
 
     fn is_banner(&self, line: &str) -> bool {
-        session::is_start(line) || summary::is_final(line)
+        session::is_start(line)
+            || summary::is_final(line)
+            || session::is_short_summary(line)
+            || line.starts_with("ERROR: usage: pytest ")
+            || (line.starts_with("ERROR: usage: ") && line.contains("[file_or_dir]"))
     }
 
     fn captured(&self, cx: &Context<'_>) -> Vec<Range<usize>> {

@@ -14,7 +14,9 @@ use crate::select::Cut;
 
 /// A log line of level ERROR has more than one blank.
 static ENTRY: Pattern =
-    Pattern::new(|| pattern(r"^(FAILED|ERROR|SUBFAILED\S*|SUBFAIL\S*) (\S.*)$"));
+    Pattern::new(|| pattern(r"^(FAILED|ERROR|SUBFAILED|SUBFAIL)(?: |[\[(])(.*)$"));
+/// The title of a subtest's block: its test, then its message and its values.
+static SUBTEST: Pattern = Pattern::new(|| pattern(r"^([^\[ ]+(?:\[.*?\])?) [\[(].*[\])]$"));
 static PROGRESS: Pattern = Pattern::new(|| {
     pattern(
         r"^(?:\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR) (\S.*?)\s*|(\S+::.+?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?)$",
@@ -52,8 +54,8 @@ pub(super) fn failures(cx: &Context<'_>, sections: &[Section]) -> Vec<Failure> {
             one_liners.extend(block::one_liners(cx, range));
         }
         for block in blocks {
-            order.push((false, block.title.to_owned()));
-            failed.entry(block.title.to_owned()).or_default().push_back(block);
+            order.push((false, key_of_title(block.title)));
+            failed.entry(key_of_title(block.title)).or_default().push_back(block);
         }
     }
     let entries: Vec<Entry<'_>> =
@@ -84,10 +86,22 @@ fn entry<'t>((index, line): (usize, &'t str)) -> Option<Entry<'t>> {
     }
     let found = ENTRY.captures(line)?;
     let status = found.get(1)?.as_str();
-    // Of a subtest, its description stands before the id.
     let rest = line[status.len()..].trim_start();
+    let rest = if status.starts_with("SUB") { without_description(rest) } else { rest };
     let (id, message) = split_id(rest);
     Some(Entry { index, is_error: status == "ERROR", id, message })
+}
+
+/// Of a subtest, its message and its values stand before the id: `[num] (i=1) a.py::test_a`.
+fn without_description(text: &str) -> &str {
+    let mut text = text;
+    for (open, close) in [('[', "] "), ('(', ") ")] {
+        let inner = text.strip_prefix(open);
+        if let Some((_, rest)) = inner.and_then(|it| it.split_once(close)) {
+            text = rest.trim_start();
+        }
+    }
+    text
 }
 
 /// An id may hold ` - ` in its brackets.
@@ -108,7 +122,8 @@ fn key_of_id(id: &str) -> String {
 
 fn key_of_title(title: &str) -> String {
     let prefixes = ["ERROR collecting ", "ERROR at setup of ", "ERROR at teardown of "];
-    prefixes.iter().find_map(|it| title.strip_prefix(it)).unwrap_or(title).to_owned()
+    let title = prefixes.iter().find_map(|it| title.strip_prefix(it)).unwrap_or(title);
+    SUBTEST.captures(title).map_or(title, |it| it.get(1).map_or(title, |it| it.as_str())).to_owned()
 }
 
 fn failure(
@@ -169,9 +184,14 @@ fn without_summary<'a>(
         return from_progress(cx);
     }
     let mut failures = Vec::new();
+    let mut seen = HashSet::new();
     for (is_error, key) in order {
         let waiting = if is_error { &mut *errors } else { &mut *failed };
         let Some(block) = waiting.get_mut(&key).and_then(VecDeque::pop_front) else { continue };
+        // A test whose subtests failed, or whose teardown errs too, is one test.
+        if !seen.insert(key.clone()) {
+            continue;
+        }
         let phase = phase(block.title, is_error, &key);
         let (cause, range) = block::read(cx, block.range);
         let cause = cause.unwrap_or(Cause { message: String::new(), location: None, keys: vec![] });
@@ -219,6 +239,20 @@ mod tests {
         ] {
             assert_eq!(split_id(line), (id, message));
         }
+    }
+
+    #[test]
+    fn a_subtest_is_known_by_its_test() {
+        for (line, id) in [
+            ("SUBFAILED[num] (i=1) a.py::test_x - assert 0", "a.py::test_x"),
+            ("SUBFAILED[a message] a.py::test_x[p q] - assert 0", "a.py::test_x[p q]"),
+            ("SUBFAILED(i='1') a.py::TestA::test_x - no", "a.py::TestA::test_x"),
+            ("SUBFAIL a.py::test_x - assert 0", "a.py::test_x"),
+        ] {
+            assert_eq!(entry((0, line)).map(|it| it.id), Some(id), "{line}");
+        }
+        assert_eq!(key_of_title("test_x [num] (i=1)"), "test_x");
+        assert_eq!(key_of_title("test_x[a (b) c]"), "test_x[a (b) c]");
     }
 
     #[test]

@@ -38,6 +38,11 @@ pub(super) fn is_start(line: &str) -> bool {
     line.starts_with('=') && title(line) == Some("test session starts")
 }
 
+/// Whether the list of the failures starts here.
+pub(super) fn is_short_summary(line: &str) -> bool {
+    line.starts_with('=') && title(line) == Some("short test summary info")
+}
+
 fn title(line: &str) -> Option<&str> {
     if !line.starts_with("===") {
         return None;

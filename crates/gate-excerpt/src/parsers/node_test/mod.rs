@@ -1,9 +1,13 @@
 //! Node's own runner, `node --test`, with its TAP and its spec reporter.
 
+mod uncaught;
+
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{Context, LogParser, js};
+use gate_core::Location;
+
+use super::{Context, LogParser, coverage, js};
 use crate::command::Call;
 use crate::draft::{Counts, Draft, Failure};
 use crate::pattern::{Pattern, group, number, pattern};
@@ -20,6 +24,9 @@ static TEST_AT: Pattern = Pattern::new(|| pattern(r"^test at (.+?):(\d+):(\d+)$"
 static CROSS: Pattern =
     Pattern::new(|| pattern(r"^\s*✖ (.+?)(?: \([\d.]+ms\))?(?: # (TODO|SKIP).*)?$"));
 
+/// A file in which no test ended counts as one test that passed: there was none, or the process ended before.
+static EMPTY_FILE: Pattern =
+    Pattern::new(|| pattern(r"^(?:✔|ok \d+ -) \S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?$"));
 /// Lines of one failure's details.
 const DETAILS_LINES_MAX: usize = 200;
 
@@ -50,15 +57,23 @@ impl LogParser for NodeTest {
         let mut counts: Option<Counts> = None;
         let mut at = None;
         let mut seen = HashSet::new();
+        let mut empty_files = 0;
         for (index, line) in cx.lines() {
-            if let Some(found) = FIGURE.captures(line) {
+            if EMPTY_FILE.is_match(line) {
+                empty_files += 1;
+            } else if let Some(found) = FIGURE.captures(line) {
                 let count: u64 = group(&found, 2).parse().unwrap_or(0);
                 match (group(&found, 1), &mut counts) {
                     ("tests", _) => counts = Some(Counts::NONE),
                     ("pass", Some(counts)) => counts.passed = Some(count),
                     ("fail" | "cancelled", Some(counts)) => counts.failed += count,
                     ("skipped" | "todo", Some(counts)) => counts.skipped += count,
-                    ("duration_ms", _) => runs.extend(counts.take()),
+                    ("duration_ms", _) => {
+                        let passed = counts.as_mut().and_then(|it| it.passed.as_mut());
+                        passed.into_iter().for_each(|it| *it = it.saturating_sub(empty_files));
+                        empty_files = 0;
+                        runs.extend(counts.take());
+                    }
                     (_, _) => {}
                 }
             } else if let Some(found) = NOT_OK.captures(line) {
@@ -80,10 +95,12 @@ impl LogParser for NodeTest {
             }
         }
         // Of one run, the figures that are printed last are the runner's own.
-        if cx.is_named && cx.calls.iter().filter(|it| self.is_called(it)).count() == 1 {
+        if js::is_one_run(cx, self) {
             runs.drain(..runs.len().saturating_sub(1));
         }
         runs.into_iter().for_each(|it| draft.add_counts(it));
+        uncaught::tell(cx, &mut draft);
+        coverage::add(cx, &mut draft);
         draft
     }
 }
@@ -139,7 +156,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// Frames in TAP's YAML have no `at`.
-fn stack_place(cx: &Context<'_>, range: Range<usize>) -> Option<(usize, gate_core::Location)> {
+fn stack_place(cx: &Context<'_>, range: Range<usize>) -> Option<(usize, Location)> {
     let mut lines = cx.log.slice(range);
     lines.find(|it| it.1.trim_start().starts_with("stack: "))?;
     lines.find_map(|(at, line)| {
@@ -156,13 +173,19 @@ fn spec(cx: &Context<'_>, index: usize, name: &str) -> Failure {
     let limit = cx.log.len().min(index + DETAILS_LINES_MAX);
     let end = cx.log.slice(index + 1..limit).find(is_end).map_or(limit, |it| it.0);
     let mut text = cx.log.slice(index + 1..end).filter(|it| !it.1.trim().is_empty());
-    let (at, message) = text.next().unwrap_or((index, ""));
+    let (at, first) = text.next().unwrap_or((index, ""));
+    let mut message = first.trim().to_owned();
+    if message.ends_with(':')
+        && let Some((_, line)) = text.next()
+    {
+        message = format!("{message} {}", line.trim());
+    }
     let own = js::own_frame(cx, index + 1..end);
     let mut keys = vec![index, at];
     keys.extend(own.as_ref().map(|it| it.0));
     Failure {
         name: name.to_owned(),
-        message: message.trim().to_owned(),
+        message,
         location: own.map(|it| it.1.location),
         cut: Cut::new(index..end, keys),
         ..Failure::default()
