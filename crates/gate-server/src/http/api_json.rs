@@ -3,12 +3,13 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt as _;
 use gate_api::ProblemKind;
 use gate_api::body::{self, Format};
 use gate_core::Sha256Digest;
@@ -19,6 +20,9 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use super::problem::Problem;
+
+/// So much of a body that is too large is taken in before it is refused.
+const DISCARDED_BYTES_MAX: usize = 8 * BODY_BYTES_MAX;
 
 /// A JSON body that has the form of its published schema, with the digest of its bytes; or a JSON answer.
 #[derive(Debug)]
@@ -53,7 +57,10 @@ impl<S: Send + Sync> FromRequest<S> for RawBody {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let format = format(request.headers())?;
-        refuse_too_large(request.headers(), BODY_BYTES_MAX as u64)?;
+        if let Err(problem) = refuse_too_large(request.headers(), BODY_BYTES_MAX as u64) {
+            discard(request.into_body()).await;
+            return Err(problem);
+        }
         let bytes = Bytes::from_request(request, state).await.map_err(of_body_rejection)?;
         let sha256 = Sha256Digest::from_bytes(Sha256::digest(&bytes).into());
         let text = String::from_utf8(bytes.into()).map_err(|error| {
@@ -94,6 +101,16 @@ fn format(headers: &HeaderMap) -> Result<Format, Problem> {
         "application/json" => Ok(Format::Json),
         "application/yaml" | "application/x-yaml" | "text/yaml" => Ok(Format::Yaml),
         _ => refuse(text),
+    }
+}
+
+/// Takes in a body that nobody wants: a client that still writes when the connection ends sees no answer.
+async fn discard(body: Body) {
+    let mut chunks = body.into_data_stream();
+    let mut left = DISCARDED_BYTES_MAX;
+    while let Some(Ok(chunk)) = chunks.next().await {
+        let Some(rest) = left.checked_sub(chunk.len()) else { return };
+        left = rest;
     }
 }
 
