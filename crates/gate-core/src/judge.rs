@@ -3,7 +3,8 @@
 use crate::check::{Reason, missing};
 use crate::limits::{FINDINGS_MAX, TITLE_BYTES_MAX};
 use crate::{
-    Blame, Contract, Decision, Evidence, Excerpt, Finding, FindingKind, Location, ProtectedChange,
+    Blame, Check, Contract, Decision, Evidence, Excerpt, Execution, Finding, FindingKind, Location,
+    ProtectedChange,
 };
 
 /// A decision with its reasons, before it is known what follows from it.
@@ -31,6 +32,12 @@ pub fn judge(contract: &Contract, evidence: &Evidence) -> Judgement {
     let findings =
         checks.chain(deliverables).chain(protected).map(|it| name_criteria(it, contract));
     Judgement::from_findings(findings.collect())
+}
+
+/// Decides by one command alone: for a log that was read outside of a run.
+#[must_use]
+pub fn judge_alone(check: &Check, execution: &Execution) -> Judgement {
+    Judgement::from_findings(check.apply_to(execution))
 }
 
 /// Decides a run that could not gather evidence: the reporter fails only for the reporter's own fault.

@@ -20,6 +20,7 @@ mod id;
 mod isolation;
 mod judge;
 pub mod limits;
+mod outcome;
 mod output;
 mod path;
 pub mod pointer;
@@ -42,14 +43,15 @@ pub use evidence::{
     ChangeKind, Evidence, Execution, FileFact, LogRef, Outcome, ProtectedChange, TreeChange, Usage,
 };
 pub use fault::Blame;
-pub use feedback::feedback;
+pub use feedback::{Told, execution_report, feedback, shorten_pair};
 pub use id::{
     CallbackId, EventId, Id, IdParseError, KeyId, Kind, LeaseToken, ReportId, RunId, TaskId,
 };
 pub use isolation::{
     Isolation, IsolationTier, MemoryBound, NetworkAccess, SetupUse, WorkspaceKind,
 };
-pub use judge::{Judgement, judge, without_evidence};
+pub use judge::{Judgement, judge, judge_alone, without_evidence};
+pub use outcome::{exit_meaning, signal_name};
 pub use output::{
     Captured, Diagnostic, Excerpt, FailingTest, LogStream, Reading, Severity, TestCounts,
     TestPhase, TestTally,
@@ -65,4 +67,4 @@ pub use source::{
     WorkspaceSource,
 };
 pub use task::TaskState;
-pub use verdict::{Decision, Finding, FindingKind, Location, NextStep, Verdict};
+pub use verdict::{Decision, FailedTest, Finding, FindingKind, Location, NextStep, Verdict};

@@ -1,6 +1,6 @@
 //! The answer of a run.
 
-use crate::{Blame, Excerpt, Execution, Isolation, Sha256Digest, TaskState, TreeChange};
+use crate::{Blame, Excerpt, Execution, Isolation, Sha256Digest, TaskState, TestPhase, TreeChange};
 
 /// PASS, FAIL, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,8 +111,23 @@ pub struct Finding {
     pub title: String,
     /// Where to look.
     pub location: Option<Location>,
+    /// The test that failed, where it is one.
+    pub test: Option<FailedTest>,
     /// The lines that show it.
     pub excerpt: Option<Excerpt>,
+}
+
+/// The test that a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedTest {
+    /// As the runner prints it.
+    pub name: String,
+    /// When it failed.
+    pub phase: TestPhase,
+    /// What it should have been, where the runner prints both sides of a comparison.
+    pub expected: Option<String>,
+    /// What it was.
+    pub actual: Option<String>,
 }
 
 /// The whole answer of a run, ready to be recorded.
@@ -142,8 +157,10 @@ pub struct Verdict {
     pub changes: Vec<TreeChange>,
     /// Changes that are counted and not listed.
     pub changes_left_out: u64,
-    /// Markdown for the next prompt.
+    /// Markdown for the next prompt: what to fix.
     pub feedback: String,
+    /// Markdown for the next prompt: what ran, what that proved, and what to fix.
+    pub execution_report: String,
 }
 
 impl Decision {

@@ -10,8 +10,8 @@ pub(crate) use files::missing;
 pub use tests::TestsCheck;
 
 use crate::{
-    Blame, CommandLine, Evidence, Excerpt, Execution, Finding, FindingKind, Location, PathPattern,
-    TreePath,
+    Blame, CommandLine, Evidence, Excerpt, Execution, FailedTest, Finding, FindingKind, Location,
+    PathPattern, TreePath,
 };
 
 /// One question of the contract.
@@ -45,7 +45,16 @@ impl Check {
             CheckKind::Tests(check) => check.apply(self.execution(evidence)),
             CheckKind::Files(check) => check.apply(evidence),
         };
-        made.into_iter().map(|it| it.into_finding(Some(self.id.clone()), self.blocking)).collect()
+        self.sign(made)
+    }
+
+    /// Answers a question that a command alone can answer.
+    pub(crate) fn apply_to(&self, execution: &Execution) -> Vec<Finding> {
+        self.sign(match &self.kind {
+            CheckKind::Command(check) => check.apply(Some(execution)),
+            CheckKind::Tests(check) => check.apply(Some(execution)),
+            CheckKind::Files(_) => Vec::new(),
+        })
     }
 
     /// The command that the check owns.
@@ -87,6 +96,10 @@ impl Check {
         }
     }
 
+    fn sign(&self, made: Vec<Reason>) -> Vec<Finding> {
+        made.into_iter().map(|it| it.into_finding(Some(self.id.clone()), self.blocking)).collect()
+    }
+
     fn execution<'a>(&self, evidence: &'a Evidence) -> Option<&'a Execution> {
         evidence.execution(&self.id)
     }
@@ -99,19 +112,22 @@ pub(crate) struct Reason {
     blame: Blame,
     title: String,
     location: Option<Location>,
+    test: Option<FailedTest>,
     excerpt: Option<Excerpt>,
 }
 
 impl Reason {
     pub(crate) fn new(kind: FindingKind, title: impl Into<String>) -> Self {
         let title = title.into();
-        Self { kind, blame: Blame::Reporter, title, location: None, excerpt: None }
+        let blame = Blame::Reporter;
+        Self { kind, blame, title, location: None, test: None, excerpt: None }
     }
 
     /// Signs it with the check that made it; what concerns the whole run has none.
     pub(crate) fn into_finding(self, check: Option<String>, blocking: bool) -> Finding {
-        let Self { kind, blame, title, location, excerpt } = self;
-        Finding { check, criteria: Vec::new(), kind, blocking, blame, title, location, excerpt }
+        let Self { kind, blame, title, location, test, excerpt } = self;
+        let criteria = Vec::new();
+        Finding { check, criteria, kind, blocking, blame, title, location, test, excerpt }
     }
 
     pub(crate) fn blame(self, blame: Blame) -> Self {
@@ -120,6 +136,10 @@ impl Reason {
 
     pub(crate) fn at(self, location: Option<Location>) -> Self {
         Self { location, ..self }
+    }
+
+    pub(crate) fn of(self, test: FailedTest) -> Self {
+        Self { test: Some(test), ..self }
     }
 
     pub(crate) fn show(self, excerpt: Option<Excerpt>) -> Self {

@@ -2,7 +2,7 @@
 
 use super::Reason;
 use super::command::{did_not_run, ended, failed};
-use crate::{CommandLine, Execution, FindingKind, PathPattern, TestTally};
+use crate::{CommandLine, Execution, FailedTest, FindingKind, PathPattern, TestTally};
 
 /// Failing tests that one check brings into the verdict.
 const FAILING_TESTS_MAX: usize = 20;
@@ -66,6 +66,12 @@ fn failing_tests(execution: &Execution) -> Vec<Reason> {
             };
             Reason::new(FindingKind::TestFailed, format!("{}{message}", test.name))
                 .at(test.location.clone())
+                .of(FailedTest {
+                    name: test.name.clone(),
+                    phase: test.phase,
+                    expected: test.expected.clone(),
+                    actual: test.actual.clone(),
+                })
                 .show(test.excerpt.clone())
         })
         .collect()
