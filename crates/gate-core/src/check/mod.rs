@@ -112,7 +112,7 @@ pub(crate) struct Reason {
     blame: Blame,
     title: String,
     location: Option<Location>,
-    test: Option<FailedTest>,
+    test: Option<Box<FailedTest>>,
     excerpt: Option<Excerpt>,
 }
 
@@ -126,7 +126,7 @@ impl Reason {
     /// Signs it with the check that made it; what concerns the whole run has none.
     pub(crate) fn into_finding(self, check: Option<String>, blocking: bool) -> Finding {
         let Self { kind, blame, title, location, test, excerpt } = self;
-        let criteria = Vec::new();
+        let (criteria, test) = (Vec::new(), test.map(|it| *it));
         Finding { check, criteria, kind, blocking, blame, title, location, test, excerpt }
     }
 
@@ -139,7 +139,7 @@ impl Reason {
     }
 
     pub(crate) fn of(self, test: FailedTest) -> Self {
-        Self { test: Some(test), ..self }
+        Self { test: Some(Box::new(test)), ..self }
     }
 
     pub(crate) fn show(self, excerpt: Option<Excerpt>) -> Self {
