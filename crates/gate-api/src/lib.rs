@@ -12,6 +12,7 @@ mod callback;
 pub mod contract_document;
 mod environment_document;
 mod event;
+pub mod export;
 mod isolation;
 mod page;
 mod problem;
@@ -54,6 +55,6 @@ pub use source::{
 pub use system::{SystemBody, SystemIsolation, UnavailableTier, WorkerBody, WorkerIsolation};
 pub use task::{CancelTask, ContractRef, TaskBody, TaskPage, TaskStateWord, VerdictRef};
 pub use verdict::{
-    BlameWord, ChangeBody, ChangeKindWord, DecisionWord, ExcerptBody, FindingBody, LocationBody,
-    NextStepWord, VerdictBody,
+    BlameWord, ChangeBody, ChangeKindWord, DecisionWord, ExcerptBody, FailedTestBody, FindingBody,
+    LocationBody, NextStepWord, TestPhaseWord, VerdictBody,
 };

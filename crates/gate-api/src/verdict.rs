@@ -1,7 +1,7 @@
 //! Verdicts as they are answered.
 
 use chrono::{DateTime, Utc};
-use gate_core::{Blame, Decision, NextStep};
+use gate_core::{Blame, Decision, FailedTest, NextStep, TestPhase};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -75,9 +75,43 @@ pub struct FindingBody {
     /// Where to look.
     #[schema(required)]
     pub location: Option<LocationBody>,
+    /// The test that failed, where it is one.
+    #[serde(default)]
+    #[schema(required)]
+    pub test: Option<FailedTestBody>,
     /// The lines that show it.
     #[schema(required)]
     pub excerpt: Option<ExcerptBody>,
+}
+
+/// A failing test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FailedTestBody {
+    /// As the runner prints it.
+    #[schema(example = "tests/test_cursor.py::test_page_names_the_next_order")]
+    pub name: String,
+    /// When it failed.
+    pub phase: TestPhaseWord,
+    /// What it should have been, where the runner prints both sides of a comparison; shortened around the difference.
+    #[schema(required)]
+    pub expected: Option<String>,
+    /// What it was.
+    #[schema(required)]
+    pub actual: Option<String>,
+}
+
+/// When a test failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TestPhaseWord {
+    /// Its file could not be loaded.
+    Collection,
+    /// What it needs could not be made.
+    Setup,
+    /// In its own body.
+    Call,
+    /// When it was cleaned up after.
+    Teardown,
 }
 
 /// A file or link that is not as the baseline has it. What is renamed is deleted there and added here.
@@ -170,6 +204,28 @@ pub enum BlameWord {
     Contract,
     /// It was tried again before it was recorded.
     Gate,
+}
+
+impl From<&FailedTest> for FailedTestBody {
+    fn from(test: &FailedTest) -> Self {
+        Self {
+            name: test.name.clone(),
+            phase: test.phase.into(),
+            expected: test.expected.clone(),
+            actual: test.actual.clone(),
+        }
+    }
+}
+
+impl From<TestPhase> for TestPhaseWord {
+    fn from(phase: TestPhase) -> Self {
+        match phase {
+            TestPhase::Collection => Self::Collection,
+            TestPhase::Setup => Self::Setup,
+            TestPhase::Call => Self::Call,
+            TestPhase::Teardown => Self::Teardown,
+        }
+    }
 }
 
 impl From<Decision> for DecisionWord {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use gate_api::{
-    CallbackBody, CallbackPayload, DecisionWord, FindingBody, LocationBody, NextStepWord,
+    CallbackBody, CallbackPayload, DecisionWord, FailedTestBody, FindingBody, LocationBody, NextStepWord,
     TaskStateWord,
 };
 use gate_core::limits::CALLBACK_BODY_BYTES_MAX;
@@ -104,7 +104,7 @@ fn of_task(
     }
 }
 
-/// A finding without its excerpt: the verdict has it.
+/// A finding without its excerpt, and without both sides of a comparison: the verdict has them.
 fn short(finding: &Finding) -> FindingBody {
     FindingBody {
         check: finding.check.clone(),
@@ -117,6 +117,12 @@ fn short(finding: &Finding) -> FindingBody {
             file: it.file.clone(),
             line: it.line,
             column: it.column,
+        }),
+        test: finding.test.as_ref().map(|it| FailedTestBody {
+            name: it.name.clone(),
+            phase: it.phase.into(),
+            expected: None,
+            actual: None,
         }),
         excerpt: None,
     }

@@ -9,8 +9,8 @@ use gate_blob::BlobError;
 use gate_core::limits::RUN_ATTEMPTS_MAX;
 use gate_core::{
     Blame, Chain, CompletionReport, Contract, Decision, Evidence, Excerpt, Execution, FindingKind,
-    Judgement, LogStream, Outcome, Round, Verdict, WorkspaceSource, conclude, feedback, judge,
-    retry, without_evidence,
+    Judgement, LogStream, Outcome, Round, RunId, Told, Verdict, WorkspaceSource, conclude,
+    execution_report, feedback, judge, retry, without_evidence,
 };
 use gate_excerpt::{Input, Side};
 use gate_exec::{
@@ -253,7 +253,7 @@ async fn record(
     evidence: Option<Evidence>,
     ctx: &WorkerContext,
 ) -> Result<(), StoreError> {
-    let verdict = verdict(judgement, contract, evidence, run.round);
+    let verdict = verdict(judgement, contract, evidence, run.round, run.lease.run());
     let judged = Judged {
         project: run.project,
         task: run.lease.task(),
@@ -275,9 +275,19 @@ pub(crate) fn verdict(
     contract: Option<&Contract>,
     evidence: Option<Evidence>,
     round: Round,
+    run: RunId,
 ) -> Verdict {
     let (next_step, task_state) = conclude(judgement.decision, judgement.blame, round);
-    let feedback = feedback(contract, &judgement, round, next_step);
+    let told = Told {
+        contract,
+        judgement: &judgement,
+        executions: evidence.as_ref().map(|it| it.executions.as_slice()).unwrap_or_default(),
+        evidence: evidence.as_ref(),
+        round,
+        next_step,
+        run: Some(run),
+    };
+    let (feedback, execution_report) = (feedback(&told), execution_report(&told));
     let (tree, isolation, executions, changes, changes_left_out) = match evidence {
         Some(it) => {
             (Some(it.tree), Some(it.isolation), it.executions, it.changes, it.changes_left_out)
@@ -298,10 +308,11 @@ pub(crate) fn verdict(
         changes,
         changes_left_out,
         feedback,
+        execution_report,
     }
 }
 
-pub(crate) fn announce(run: gate_core::RunId, decision: Decision) {
+pub(crate) fn announce(run: RunId, decision: Decision) {
     let decision = decision.as_str();
     metrics::counter!("gate_runs_total", "decision" => decision).increment(1);
     info!(run.id = %run, run.decision = decision, "gate run {run} was {decision}");

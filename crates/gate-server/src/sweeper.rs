@@ -63,7 +63,7 @@ async fn settle(store: &Store, lost: LostRun) -> Result<(), StoreError> {
     error!(run.id = %run, "gate run {run} lost its worker {} times and is given up", lost.crashes);
     let title = format!("the gate lost its worker {} times while it judged this", lost.crashes);
     let judgement = without_evidence(FindingKind::GateFault, Blame::Gate, title);
-    let verdict = verdict(judgement, None, None, lost.round);
+    let verdict = verdict(judgement, None, None, lost.round, lost.lease.run());
     let judged = Judged {
         project: lost.project,
         task: lost.lease.task(),

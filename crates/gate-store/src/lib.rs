@@ -49,7 +49,7 @@ pub use runs::{Lease, LeasedRun, Run};
 pub use sweeps::LostRun;
 pub use tasks::{Amendment, NewTask, Task, TaskFilter, TaskKey};
 pub use tree_changes::StoredChange;
-pub use verdicts::{StoredExecution, StoredFinding, StoredVerdict};
+pub use verdicts::{StoredExecution, StoredFinding, StoredTest, StoredVerdict};
 pub use wake::{Changes, Topic, Wakes};
 pub use workers::{HeldRun, WorkerSession, WorkerStatus};
 

@@ -42,8 +42,10 @@ pub struct StoredVerdict {
     pub findings_left_out: u32,
     /// In the contract's order.
     pub executions: Vec<StoredExecution>,
-    /// Markdown for the next prompt.
+    /// Markdown for the next prompt: what to fix.
     pub feedback: String,
+    /// Markdown for the next prompt: what ran, what that proved, and what to fix; empty in verdicts that are older than it.
+    pub execution_report: String,
     /// When it was recorded.
     pub decided_at: DateTime<Utc>,
 }
@@ -65,8 +67,23 @@ pub struct StoredFinding {
     pub title: String,
     /// File, line, column.
     pub location: Option<(String, Option<u32>, Option<u32>)>,
+    /// The test that failed.
+    pub test: Option<StoredTest>,
     /// Stream, offset, text.
     pub excerpt: Option<(String, u64, String)>,
+}
+
+/// The test of a stored finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTest {
+    /// As the runner prints it.
+    pub name: String,
+    /// The word of the phase.
+    pub phase: String,
+    /// What it should have been.
+    pub expected: Option<String>,
+    /// What it was.
+    pub actual: Option<String>,
 }
 
 /// A stored execution.
@@ -120,7 +137,8 @@ impl Store {
     ) -> Result<Option<StoredVerdict>, StoreError> {
         let row = sqlx::query!(
             "select v.decision, v.next_step, v.round, v.rounds_max, v.contract_version, c.sha256,
-                    v.tree_sha256, v.isolation, v.changes_total, v.findings_left_out, v.feedback, v.decided_at
+                    v.tree_sha256, v.isolation, v.changes_total, v.findings_left_out, v.feedback,
+                    v.execution_report, v.decided_at
              from verdict v
              join contract c on c.project_id = v.project_id and c.task_id = v.task_id
                             and c.version = v.contract_version
@@ -149,6 +167,7 @@ impl Store {
             findings_left_out: count(row.findings_left_out),
             executions: self.executions(project_id, run).await?,
             feedback: row.feedback,
+            execution_report: row.execution_report,
             decided_at: row.decided_at,
         }))
     }
@@ -159,8 +178,8 @@ impl Store {
         run: RunId,
     ) -> Result<Vec<StoredFinding>, StoreError> {
         let rows = sqlx::query!(
-            "select check_id, criteria, kind, blocking, blame, title, file, line, col,
-                    excerpt_stream, excerpt_offset, excerpt
+            "select check_id, criteria, kind, blocking, blame, title, file, line, col, test_name,
+                    test_phase, expected, actual, excerpt_stream, excerpt_offset, excerpt
              from finding where project_id = $1 and run_id = $2 order by number",
             project_id,
             run.as_uuid()
@@ -175,6 +194,12 @@ impl Store {
             blame: row.blame,
             title: row.title,
             location: row.file.map(|file| (file, row.line.map(count), row.col.map(count))),
+            test: row.test_name.zip(row.test_phase).map(|(name, phase)| StoredTest {
+                name,
+                phase,
+                expected: row.expected,
+                actual: row.actual,
+            }),
             excerpt: row
                 .excerpt_stream
                 .zip(row.excerpt_offset)
@@ -251,8 +276,8 @@ pub(crate) async fn insert(
     sqlx::query!(
         "insert into verdict (project_id, run_id, task_id, decision, next_step, round, rounds_max,
              contract_version, tree_sha256, isolation, changes_total, findings_left_out, feedback,
-             worker_id, attempt, leased_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+             execution_report, worker_id, attempt, leased_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)",
         lease.project_id,
         lease.run.as_uuid(),
         lease.task.as_uuid(),
@@ -266,6 +291,7 @@ pub(crate) async fn insert(
         long(verdict.changes.len() as u64 + verdict.changes_left_out),
         small(verdict.findings_left_out),
         text(&verdict.feedback),
+        text(&verdict.execution_report),
         taken.worker,
         taken.attempt,
         taken.leased_at
@@ -292,11 +318,14 @@ async fn insert_finding(
     finding: &Finding,
 ) -> Result<(), StoreError> {
     let location = finding.location.as_ref();
-    let excerpt = finding.excerpt.as_ref();
+    let (test, excerpt) = (finding.test.as_ref(), finding.excerpt.as_ref());
+    let side = |it: &Option<String>| it.as_deref().map(text);
     sqlx::query!(
         "insert into finding (project_id, run_id, number, check_id, criteria, kind, blocking, blame,
-             title, file, line, col, excerpt_stream, excerpt_offset, excerpt)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+             title, file, line, col, test_name, test_phase, expected, actual, excerpt_stream,
+             excerpt_offset, excerpt)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+             $19)",
         lease.project_id,
         lease.run.as_uuid(),
         number,
@@ -309,6 +338,10 @@ async fn insert_finding(
         location.map(|it| text(&it.file)),
         location.and_then(|it| it.line).map(small),
         location.and_then(|it| it.column).map(small),
+        test.map(|it| text(&it.name)),
+        test.map(|it| it.phase.as_str()),
+        test.and_then(|it| side(&it.expected)),
+        test.and_then(|it| side(&it.actual)),
         excerpt.map(|it| it.stream.as_str()),
         excerpt.map(|it: &Excerpt| long(it.offset)),
         excerpt.map(|it| text(&it.text))

@@ -9,6 +9,7 @@ mod contracts;
 mod docs;
 mod events;
 mod executions;
+mod exports;
 mod health;
 mod idempotency;
 mod keys;
@@ -86,6 +87,8 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(runs::list_runs))
         .routes(routes!(runs::get_run))
         .routes(routes!(runs::get_verdict))
+        .routes(routes!(exports::get_feedback))
+        .routes(routes!(exports::export_run))
         .routes(routes!(executions::get_execution_log))
         .routes(routes!(events::list_task_events))
         .routes(routes!(callbacks::list_callbacks))

@@ -2,12 +2,12 @@
 
 use gate_api::{
     ApiKeyBody, ChangeBody, ContractRef, Cursor, EventBody, ExcerptBody, ExecutionBody,
-    FindingBody, LocationBody, ProjectBody, Role, RunBody, RunStateWord, TaskBody, TestCounts,
+    FailedTestBody, FindingBody, LocationBody, ProjectBody, Role, RunBody, RunStateWord, TaskBody, TestCounts,
     VerdictBody, VerdictRef,
 };
 use gate_store::{
     ApiKey, Event, Project, Run, StoreError, StoredChange, StoredExecution, StoredFinding,
-    StoredVerdict, Task,
+    StoredTest, StoredVerdict, Task,
 };
 use serde::de::DeserializeOwned;
 
@@ -135,8 +135,14 @@ fn finding(finding: StoredFinding) -> Result<FindingBody, Problem> {
         blame: word("finding.blame", &finding.blame)?,
         title: finding.title,
         location: finding.location.map(|(file, line, column)| LocationBody { file, line, column }),
+        test: finding.test.map(test).transpose()?,
         excerpt: finding.excerpt.map(|(stream, offset, text)| ExcerptBody { stream, offset, text }),
     })
+}
+
+fn test(test: StoredTest) -> Result<FailedTestBody, Problem> {
+    let StoredTest { name, phase, expected, actual } = test;
+    Ok(FailedTestBody { name, phase: word("finding.test_phase", &phase)?, expected, actual })
 }
 
 fn execution(run: &Run, index: u32, execution: StoredExecution) -> ExecutionBody {

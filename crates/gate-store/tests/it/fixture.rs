@@ -64,6 +64,7 @@ pub(crate) fn verdict(decision: Decision) -> Verdict {
         changes: Vec::new(),
         changes_left_out: 0,
         feedback: "Mend it.".to_owned(),
+        execution_report: "It ran.".to_owned(),
     }
 }
 

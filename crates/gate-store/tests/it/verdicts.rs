@@ -4,10 +4,10 @@ use futures_util::future::join_all;
 use gate_core::limits::{ANSWER_CHANGES_MAX, CHANGES_MAX};
 use gate_core::testing::{execution, isolation};
 use gate_core::{
-    ChangeKind, Decision, Isolation, IsolationTier, MemoryBound, Outcome, RunLimits, SetupUse,
-    TaskState, TreeChange, TreePath, Verdict, WorkspaceKind,
+    ChangeKind, Decision, FailedTest, Finding, Isolation, IsolationTier, MemoryBound, Outcome,
+    RunLimits, SetupUse, TaskState, TestPhase, TreeChange, TreePath, Verdict, WorkspaceKind,
 };
-use gate_store::{StoreError, StoredVerdict};
+use gate_store::{StoreError, StoredTest, StoredVerdict};
 
 use crate::fixture::{Fixture, body, origin, verdict};
 
@@ -73,6 +73,30 @@ async fn how_the_commands_were_walled_in_is_read_back_as_it_was_recorded() {
     let changed = sqlx::raw_sql("update verdict_isolation set tier = 'container'");
     let refused = changed.execute(&it.pool).await.unwrap_err().into_database_error().unwrap();
     assert!(refused.message().ends_with("is append-only"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_failing_test_and_both_texts_are_read_back_as_they_were_recorded() {
+    let it = Fixture::new("texts").await;
+    let project = it.project("shop", 1).await;
+    let mut fail = verdict(Decision::Fail);
+    let test = FailedTest {
+        name: "a > b".to_owned(),
+        phase: TestPhase::Setup,
+        expected: Some("1".to_owned()),
+        actual: None,
+    };
+    fail.findings.push(Finding { test: Some(test), ..fail.findings[0].clone() });
+    let stored = read_back(&it, project, &fail).await;
+    assert_eq!((&*stored.feedback, &*stored.execution_report), ("Mend it.", "It ran."));
+    assert_eq!(stored.findings[0].test, None);
+    let test = StoredTest {
+        name: "a > b".to_owned(),
+        phase: "setup".to_owned(),
+        expected: Some("1".to_owned()),
+        actual: None,
+    };
+    assert_eq!(stored.findings[1].test, Some(test));
 }
 
 #[tokio::test]
