@@ -8,13 +8,12 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gate_excerpt::read;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 #[path = "../tests/it/cases.rs"]
 mod cases;
 
-use cases::{Answer, Case, Score};
+use cases::{Case, Score};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut paths = Vec::new();
@@ -32,11 +31,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         if !only.is_empty() && !only.iter().any(|it| case.name.starts_with(it.as_str())) {
             continue;
         }
-        let reading = case.with_input(read);
-        let answer = Answer::new(&case, &reading);
+        let answer = cases::answer(&case);
         score.add(&case, &answer);
         if let Some(answers) = paths.get(1) {
-            write(answers, &case, &to_json(&answer))?;
+            write(answers, &case, &answer.to_json())?;
         }
     }
     println!("{score}");
@@ -50,21 +48,4 @@ fn write(directory: &Path, case: &Case, answer: &Value) -> Result<(), Box<dyn Er
         serde_json::to_string_pretty(answer)?,
     )?;
     Ok(())
-}
-
-/// In the form of the cases' own script.
-fn to_json(answer: &Answer) -> Value {
-    let errors = answer.errors.iter().map(|it| {
-        let file = it.location.as_ref().map(|it| it.file.clone());
-        let line = it.location.as_ref().and_then(|it| it.line);
-        json!({ "file": file, "line": line, "message": it.message })
-    });
-    json!({
-        "tool": answer.tool,
-        "errors": errors.collect::<Vec<_>>(),
-        "failing_tests": answer.failing_tests,
-        "counts": { "passed": answer.counts.0, "failed": answer.counts.1 },
-        "excerpt": answer.excerpt,
-        "verdict": if answer.passes { "PASS" } else { "FAIL" },
-    })
 }

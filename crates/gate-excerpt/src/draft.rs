@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gate_core::{Diagnostic, FailingTest, Location, LogStream, Severity, TestPhase};
+use gate_core::{Diagnostic, FailingTest, Location, LogStream, Severity, TestPhase, shorten_pair};
 
 use crate::classify::{self, Class};
 use crate::clean::Log;
@@ -69,12 +69,13 @@ impl Failure {
             let sides = compare::find(&message, log, &cut).unwrap_or_default();
             (expected, actual) = (sides.expected, sides.actual);
         }
+        let (expected, actual) = sides(expected, actual);
         FailingTest {
             name: shorten(&name, NAME_BYTES_MAX),
             phase,
             message: one_line(&message),
-            expected: expected.map(|it| side(&it)),
-            actual: actual.map(|it| side(&it)),
+            expected,
+            actual,
             location,
             excerpt: if is_shown { excerpt(log, stream, &cut) } else { None },
         }
@@ -137,9 +138,19 @@ impl Problem {
     }
 }
 
-/// One side of a comparison, bounded and masked.
-fn side(text: &str) -> String {
-    shorten(&redact(text), COMPARED_BYTES_MAX)
+/// Both sides of a comparison, bounded where they differ, and masked.
+fn sides(expected: Option<String>, actual: Option<String>) -> (Option<String>, Option<String>) {
+    match (expected, actual) {
+        (Some(expected), Some(actual)) => {
+            let (expected, actual) = (redact(&expected), redact(&actual));
+            let (expected, actual) = shorten_pair(&expected, &actual, COMPARED_BYTES_MAX);
+            (Some(expected), Some(actual))
+        }
+        (expected, actual) => {
+            let one = |it: Option<String>| it.map(|it| shorten(&redact(&it), COMPARED_BYTES_MAX));
+            (one(expected), one(actual))
+        }
+    }
 }
 
 /// Bounded, masked, without line ends.

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod answer;
 mod channels;
 mod choose;
 mod classify;
@@ -19,6 +20,7 @@ mod linear;
 mod localize;
 mod mask;
 mod matcher;
+mod matcher_file;
 #[cfg(test)]
 mod mutated;
 mod nest;
@@ -35,7 +37,10 @@ mod testing;
 
 use gate_core::{LogStream, Reading};
 
+pub use answer::{Answer, AnswerError, Asked, command_words};
 pub use matcher::{Matcher, MatcherError, MatcherSpec, MatcherStep};
+pub use matcher_file::{MatcherFault, read_matchers};
+pub use redact::{Masker, redact};
 
 /// What the gate knows of one execution.
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,8 @@ use super::{Told, WORDS_BYTES_MAX, line, named, shorten_pair};
 use crate::limits::{EXCERPT_BYTES_MAX, FEEDBACK_BYTES_MAX, TITLE_BYTES_MAX};
 use crate::{Finding, FindingKind, TestPhase};
 
-/// One side of a comparison.
-const COMPARED_BYTES_MAX: usize = 400;
+/// One side of a comparison; what comes shortened already is shorter.
+const COMPARED_BYTES_MAX: usize = 512;
 /// Criteria that one finding names.
 const CRITERIA_MAX: usize = 4;
 

@@ -3,12 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use gate_core::{Decision, Location, LogStream, Outcome, Reading, Severity, judge, testing};
-use gate_excerpt::{Input, Side};
+use gate_core::LogStream;
+use gate_excerpt::{Answer, AnswerError, Asked, Input, Side, command_words, read};
 use serde_json::Value;
-
-/// Of the text that an agent gets for one command: more excerpts are added up to here.
-const SHOWN_BYTES: usize = 1_200;
 
 /// One log.
 pub(crate) struct Case {
@@ -30,11 +27,7 @@ impl Case {
         let log = std::fs::read(path.with_file_name(format!("{name}.log")))?;
         let input = &expected["input"];
         let command = input["command"].as_str().unwrap_or_default();
-        let is_script = command.contains(['|', ';', '&', '(', '$', '>']);
-        let words = match is_script {
-            true => vec!["bash".to_owned(), "-c".to_owned(), command.to_owned()],
-            false => command.split_whitespace().map(str::to_owned).collect(),
-        };
+        let words = command_words(command);
         let root = input["cwd"].as_str().unwrap_or_default().to_owned();
         let mut sides = Vec::new();
         for file in expected["side_files"].as_array().into_iter().flatten() {
@@ -80,81 +73,9 @@ pub(crate) fn all(directory: &Path) -> Result<Vec<Case>, Box<dyn std::error::Err
     Ok(cases)
 }
 
-/// An error of an answer.
-pub(crate) struct Told {
-    /// What it says, as a verdict's finding says it.
-    pub(crate) message: String,
-    /// Where.
-    pub(crate) location: Option<Location>,
-}
-
-/// What the gate would say of a log.
-pub(crate) struct Answer {
-    /// The tool's name.
-    pub(crate) tool: String,
-    /// The first cause first.
-    pub(crate) errors: Vec<Told>,
-    /// Names.
-    pub(crate) failing_tests: Vec<String>,
-    /// Passed and failed, without errors at set-up.
-    pub(crate) counts: (u64, u64),
-    /// The text that an agent gets.
-    pub(crate) excerpt: String,
-    /// Whether a check of kind `tests` passes.
-    pub(crate) passes: bool,
-}
-
-impl Answer {
-    /// From a reading.
-    pub(crate) fn new(case: &Case, reading: &Reading) -> Self {
-        let tests = reading.failing_tests.iter().map(|it| {
-            let message = format!("{}: {}", it.name, it.message);
-            (Told { message, location: it.location.clone() }, it.excerpt.as_ref())
-        });
-        let mut diagnostics: Vec<_> = reading.diagnostics.iter().collect();
-        diagnostics.sort_by_key(|it| it.severity != Severity::Error);
-        let diagnostics = diagnostics.into_iter().map(|it| {
-            let code = it.code.as_ref().filter(|code| !it.message.contains(code.as_str()));
-            let code = code.map(|it| format!("{it}: ")).unwrap_or_default();
-            let message = format!("{code}{}", it.message);
-            (Told { message, location: it.location.clone() }, it.excerpt.as_ref())
-        });
-        let mut excerpt = String::new();
-        let mut errors = Vec::new();
-        for (told, shown) in tests.chain(diagnostics) {
-            let text = shown.map_or("", |it| it.text.as_str());
-            let fits = excerpt.is_empty() || excerpt.len() + text.len() < SHOWN_BYTES;
-            if fits && !text.is_empty() {
-                excerpt.push_str(text);
-                excerpt.push('\n');
-            }
-            errors.push(told);
-        }
-        if excerpt.is_empty() {
-            excerpt = reading.tail.as_ref().map(|it| it.text.clone()).unwrap_or_default();
-        }
-        Self {
-            tool: reading.tool.unwrap_or("generic").to_owned(),
-            errors,
-            failing_tests: reading.failing_tests.iter().map(|it| it.name.clone()).collect(),
-            counts: reading.counts.map_or((0, 0), |it| (it.passed.unwrap_or(0), it.failed)),
-            excerpt,
-            passes: passes(case, reading),
-        }
-    }
-}
-
-/// Through the gate's own judge.
-fn passes(case: &Case, reading: &Reading) -> bool {
-    let outcome = case.with_input(|input| match (input.timed_out, input.signal, input.exit_code) {
-        (true, _, _) => Outcome::TimedOut { limit_ms: 1 },
-        (false, Some(signal), _) => Outcome::Killed { signal },
-        (false, None, code) => Outcome::Exited { code: code.unwrap_or(1) },
-    });
-    let mut execution = testing::execution(outcome, None);
-    execution.reading = reading.clone();
-    let judged = judge(&testing::contract(), &testing::evidence(vec![execution]));
-    judged.decision == Decision::Pass
+/// What the gate says of it, as a check of kind `tests`.
+pub(crate) fn answer(case: &Case) -> Answer {
+    case.with_input(|input| Answer::new(input, &read(input), Asked::Tests))
 }
 
 /// A share of right answers.
@@ -288,7 +209,7 @@ impl fmt::Display for Score {
     }
 }
 
-fn hits(told: &Told, want: &Value) -> bool {
+fn hits(told: &AnswerError, want: &Value) -> bool {
     let file = told.location.as_ref().map_or("", |it| it.file.as_str()).replace('\\', "/");
     if let Some(wanted) = want["file"].as_str() {
         let wanted = wanted.replace('\\', "/");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gate_excerpt::{Input, read};
 
-use crate::cases::{self, Answer, Score, Share};
+use crate::cases::{self, Score, Share};
 
 /// What is read wrongly, and why. A case that comes right must leave this list.
 const KNOWN_MISSES: [(&str, &str); 5] = [
@@ -30,8 +30,7 @@ fn score(families: &[&str]) -> Score {
     for case in cases::all(directory()).expect("the fixtures can be read") {
         let tool = case.expected["tool"].as_str().expect("every case names its tool");
         if families.is_empty() || families.contains(&tool) {
-            let reading = case.with_input(read);
-            score.add(&case, &Answer::new(&case, &reading));
+            score.add(&case, &cases::answer(&case));
         }
     }
     assert!(score.tool.all > 0, "no case of {families:?}");
