@@ -109,7 +109,8 @@ fn errors(reading: &Reading) -> (Vec<AnswerError>, String) {
     let mut diagnostics: Vec<_> = reading.diagnostics.iter().collect();
     diagnostics.sort_by_key(|it| it.severity != Severity::Error);
     let diagnostics = diagnostics.into_iter().map(|it| {
-        let code = it.code.as_ref().map(|it| format!("{it}: ")).unwrap_or_default();
+        let code = it.code.as_ref().filter(|code| !it.message.contains(code.as_str()));
+        let code = code.map(|it| format!("{it}: ")).unwrap_or_default();
         let message = format!("{code}{}", it.message);
         (AnswerError { message, location: it.location.clone() }, it.excerpt.as_ref())
     });

@@ -244,6 +244,7 @@ async fn worker_context(
         blobs,
         preparer: Preparer::new(&settings)?,
         tiers: machine::open_tiers(config).await?,
+        matchers: Arc::clone(&config.worker.matchers),
         slots: config.worker.slots,
         node: node_name(),
         drain: config.worker.drain,

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use gate_api::{
-    CallbackBody, CallbackPayload, DecisionWord, FailedTestBody, FindingBody, LocationBody, NextStepWord,
-    TaskStateWord,
+    CallbackBody, CallbackPayload, DecisionWord, FailedTestBody, FindingBody, LocationBody,
+    NextStepWord, TaskStateWord,
 };
 use gate_core::limits::CALLBACK_BODY_BYTES_MAX;
 use gate_core::{Finding, NextStep, ReportId, RunId, TaskId, TaskState, Verdict};

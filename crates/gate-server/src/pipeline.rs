@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use gate_api::body::{BodyError, Format};
 use gate_api::{InvalidField, SubmitReport, body, contract_document};
@@ -12,7 +13,7 @@ use gate_core::{
     Judgement, LogStream, Outcome, Round, RunId, Told, Verdict, WorkspaceSource, conclude,
     execution_report, feedback, judge, retry, without_evidence,
 };
-use gate_excerpt::{Input, Side};
+use gate_excerpt::{Input, Matcher, Side, redact};
 use gate_exec::{
     ExecError, PrepareError, Ran, RawExecution, Run, SandboxTier, SourceRef, SourceRole, Sources,
     Workspace, run_commands,
@@ -87,7 +88,8 @@ async fn conclude_without(
     let mut judgement = without_evidence(error.kind(), error.blame(), error.told());
     if let GatherError::Exec(ExecError::SetUpFailed(failure)) = error {
         let (stream, offset) = (LogStream::Merged, failure.tail_offset);
-        judgement = judgement.showing(Excerpt { stream, offset, text: failure.tail.clone() });
+        let text = redact(&failure.tail).into_owned();
+        judgement = judgement.showing(Excerpt { stream, offset, text });
     }
     record(run, judgement, contract, None, ctx).await
 }
@@ -142,11 +144,11 @@ async fn gather(
     let Ran { executions: ran, isolation, root } = ran?;
     let root = root.to_string_lossy().into_owned();
     for raw in ran {
+        // Megabytes of output take a second to mask and to read, which other tasks of this thread would wait for.
+        let raw = blocking(move || logs::mask(raw)).await?;
         let logs = logs::keep(&ctx.blobs, &raw).await?;
-        let root = root.clone();
-        // Megabytes of output take a second to read, which other tasks of this thread would wait for.
-        let read = spawn_blocking(move || read_log(raw, &root)).await;
-        let read = read.map_err(|it| GatherError::Scratch(io::Error::other(it)))??;
+        let (root, matchers) = (root.clone(), Arc::clone(&ctx.matchers));
+        let read = blocking(move || read_log(raw, &root, &matchers)).await?;
         executions.push(Execution { logs, ..read });
     }
     Ok(Evidence {
@@ -188,8 +190,15 @@ async fn prepare(
     Ok(ctx.preparer.prepare(&sources, cancel).await?)
 }
 
-fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
-    let bytes = raw.merged_bytes().map_err(GatherError::Scratch)?;
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, GatherError> {
+    let done = spawn_blocking(work).await.map_err(io::Error::other);
+    done.flatten().map_err(GatherError::Scratch)
+}
+
+fn read_log(raw: RawExecution, root: &str, matchers: &[Matcher]) -> io::Result<Execution> {
+    let bytes = raw.merged_bytes()?;
     let (exit_code, signal) = match raw.outcome {
         Outcome::Exited { code } => (Some(code), None),
         Outcome::Killed { signal } => (None, Some(signal)),
@@ -213,6 +222,7 @@ fn read_log(raw: RawExecution, root: &str) -> Result<Execution, GatherError> {
         stream: LogStream::Merged,
         roots: &[root],
         sides: &sides,
+        matchers,
         ..Input::default()
     });
     Ok(raw.into_execution(reading))
@@ -389,7 +399,8 @@ impl GatherError {
     fn told(&self) -> String {
         match self.blame() {
             Blame::Gate if matches!(self, Self::Isolation(_)) => self.to_string(),
-            Blame::Reporter | Blame::Contract => Chain(self).to_string(),
+            // The address of a repository may hold a password, and so may what git says of it.
+            Blame::Reporter | Blame::Contract => redact(&Chain(self).to_string()).into_owned(),
             // Which check, and at which stage: the person who decides starts there.
             Blame::Gate => format!("the gate could not judge: {}", Chain(self)),
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gate_blob::BlobStore;
 use gate_core::{Chain, LeaseToken};
+use gate_excerpt::Matcher;
 use gate_exec::Preparer;
 use gate_store::{LeasedRun, Store, StoreError, Topic, WorkerSession};
 use tokio::task::JoinSet;
@@ -32,6 +33,8 @@ pub(crate) struct WorkerContext {
     pub(crate) blobs: Arc<BlobStore>,
     pub(crate) preparer: Preparer,
     pub(crate) tiers: Tiers,
+    /// The operator's own patterns for tools that the gate does not know.
+    pub(crate) matchers: Arc<[Matcher]>,
     pub(crate) slots: u32,
     /// The name of this host, for people.
     pub(crate) node: String,

@@ -9,7 +9,10 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use gate_excerpt::Matcher;
 
 use crate::api_key::ApiKeySecret;
 use crate::callback::{Networks, SecretKey};
@@ -83,6 +86,8 @@ pub struct WorkerConfig {
     pub git_file_urls: bool,
     /// For credentials.
     pub git_config: Option<PathBuf>,
+    /// The operator's own patterns for tools that the gate does not know.
+    pub matchers: Arc<[Matcher]>,
     /// The gate's own environment, from which the above are taken.
     pub environment: BTreeMap<OsString, OsString>,
 }
@@ -222,6 +227,7 @@ impl Reader {
             git_fetch: self.seconds("DONEGATE_GIT_FETCH_SECONDS", 300, 1, 3600),
             git_file_urls: self.value("DONEGATE_GIT_FILE_URLS", true),
             git_config: self.path("DONEGATE_GIT_CONFIG"),
+            matchers: self.matchers("DONEGATE_MATCHERS"),
             environment: self.variables.clone(),
         }
     }
@@ -326,6 +332,28 @@ mod tests {
         ])
         .unwrap_err();
         assert_eq!(error.0.len(), 13, "{error}");
+    }
+
+    #[test]
+    fn every_fault_of_a_file_of_matchers_is_told_with_file_and_pointer() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("matchers.json");
+        let name = path.to_str().unwrap();
+        let gone = read(&[("DONEGATE_MATCHERS", name)]).unwrap_err();
+        assert!(gone.0[0].starts_with(&format!("DONEGATE_MATCHERS: cannot read {name}: ")));
+        let pattern = r#""pattern": [{ "regexp": "^E: (.+)$", "message": 1 }]"#;
+        std::fs::write(&path, format!(r#"{{ "problemMatcher": [{{ {pattern} }}, 7] }}"#)).unwrap();
+        let error = read(&[("DONEGATE_MATCHERS", name)]).unwrap_err();
+        let starts = [
+            format!("DONEGATE_MATCHERS: {name}: /problemMatcher/0/owner: "),
+            format!("DONEGATE_MATCHERS: {name}: /problemMatcher/1: "),
+        ];
+        assert_eq!(error.0.len(), starts.len(), "{error}");
+        assert!(error.0.iter().zip(&starts).all(|(it, start)| it.starts_with(start)), "{error}");
+        let right = format!(r#"{{ "problemMatcher": [{{ "owner": "hdl", {pattern} }}] }}"#);
+        std::fs::write(&path, right).unwrap();
+        let config = read(&[("DONEGATE_MATCHERS", name)]).unwrap();
+        assert_eq!(config.worker.matchers[0].name(), "hdl");
     }
 
     #[test]

@@ -3,12 +3,19 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
+
+use gate_excerpt::{Matcher, MatcherFault, read_matchers};
 
 use super::settings::{OF_THE_CLIENT, SETTINGS};
 use crate::callback::Networks;
+
+/// A file of matchers.
+const MATCHERS_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Reads variables, and collects what is wrong with them.
 pub(super) struct Reader {
@@ -96,6 +103,41 @@ impl Reader {
             Err(error) => {
                 self.faults.push(format!("{name}: {error}"));
                 None
+            }
+        }
+    }
+
+    /// A file of matchers; all that is wrong with it is a fault each.
+    pub(super) fn matchers(&mut self, name: &str) -> Arc<[Matcher]> {
+        let Some(path) = self.path(name) else { return Arc::default() };
+        let path_shown = path.display();
+        let bytes = std::fs::File::open(&path).and_then(|file| {
+            let mut bytes = Vec::new();
+            file.take(MATCHERS_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
+        let bytes = match bytes {
+            Ok(bytes) if bytes.len() as u64 > MATCHERS_BYTES_MAX => {
+                self.faults.push(format!(
+                    "{name}: {path_shown} is larger than {MATCHERS_BYTES_MAX} bytes"
+                ));
+                return Arc::default();
+            }
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.faults.push(format!("{name}: cannot read {path_shown}: {error}"));
+                return Arc::default();
+            }
+        };
+        match read_matchers(&bytes) {
+            Ok(matchers) => matchers.into(),
+            Err(faults) => {
+                let told = faults.iter().map(|MatcherFault { pointer, detail }| {
+                    let gap = if pointer.is_empty() { "" } else { ": " };
+                    format!("{name}: {path_shown}: {pointer}{gap}{detail}")
+                });
+                self.faults.extend(told);
+                Arc::default()
             }
         }
     }

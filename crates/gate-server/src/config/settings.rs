@@ -12,7 +12,7 @@ pub struct Setting {
 }
 
 /// Every variable that the gate reads.
-pub const SETTINGS: [Setting; 29] = [
+pub const SETTINGS: [Setting; 30] = [
     Setting {
         name: "DATABASE_URL",
         default: "a private cluster in the data directory",
@@ -88,6 +88,11 @@ pub const SETTINGS: [Setting; 29] = [
         name: "DONEGATE_GIT_CONFIG",
         default: "",
         meaning: "a git configuration file for credentials; the host's own is not read",
+    },
+    Setting {
+        name: "DONEGATE_MATCHERS",
+        default: "",
+        meaning: "a JSON file in the form of GitHub's problem matchers: patterns for tools whose output the gate does not know",
     },
     Setting {
         name: "DONEGATE_SANDBOX_TIER",

@@ -2,8 +2,8 @@
 
 use gate_api::{
     ApiKeyBody, ChangeBody, ContractRef, Cursor, EventBody, ExcerptBody, ExecutionBody,
-    FailedTestBody, FindingBody, LocationBody, ProjectBody, Role, RunBody, RunStateWord, TaskBody, TestCounts,
-    VerdictBody, VerdictRef,
+    FailedTestBody, FindingBody, LocationBody, ProjectBody, Role, RunBody, RunStateWord, TaskBody,
+    TestCounts, VerdictBody, VerdictRef,
 };
 use gate_store::{
     ApiKey, Event, Project, Run, StoreError, StoredChange, StoredExecution, StoredFinding,
