@@ -10,9 +10,11 @@ use uuid::Uuid;
 
 use crate::api_key::ApiKey;
 use crate::demo::DemoArguments;
+use crate::excerpt::ExcerptArguments;
 use crate::exit;
 use crate::healthcheck::HealthcheckArguments;
 use crate::operate::KeysCommand;
+use crate::read_run::{ExportArguments, FeedbackArguments};
 use crate::serve::ServeArguments;
 
 /// The longest time that one call waits.
@@ -61,6 +63,12 @@ pub(crate) enum Command {
     Submit(Box<SubmitArguments>),
     /// Wait for the verdict of a task or a run
     Wait(WaitArguments),
+    /// Print the verdict of a run as Markdown for the next prompt
+    Feedback(FeedbackArguments),
+    /// Print or write the verdict of a run in the format of another tool
+    Export(ExportArguments),
+    /// Say offline what the gate would say of a log
+    Excerpt(Box<ExcerptArguments>),
     /// Run a gate: API, workers, callbacks, and, without `DATABASE_URL`, its own PostgreSQL
     Serve(ServeArguments),
     /// Show what a gate does, on real input that it makes itself

@@ -12,7 +12,7 @@ use gate_api::{
 use reqwest::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_MATCH, LOCATION,
 };
-use reqwest::{RequestBuilder, Response};
+use reqwest::{RequestBuilder, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use url::{Host, Url};
 use uuid::Uuid;
@@ -151,6 +151,18 @@ impl Client {
         self.send(self.get(&["runs", &run.to_string()], wait_seconds)).await
     }
 
+    /// Reads something of a run that is no JSON of ours, as it is answered.
+    pub(crate) async fn run_text(
+        &self,
+        run: Uuid,
+        what: &str,
+        query: (&str, &str),
+    ) -> Result<Vec<u8>, CliError> {
+        let mut url = self.url(&["runs", &run.to_string(), what]);
+        url.query_pairs_mut().append_pair(query.0, query.1);
+        Ok(self.exchange(self.http.get(url).timeout(answer_timeout(0))).await?.0)
+    }
+
     /// Posts a completion report; the gate answers when it is judged, or when the time is up.
     pub(crate) async fn submit(
         &self,
@@ -217,6 +229,12 @@ impl Client {
     }
 
     async fn send<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, CliError> {
+        let (bytes, status) = self.exchange(request).await?;
+        serde_json::from_slice(&bytes).ok().ok_or_else(|| self.foreign(&bytes, status))
+    }
+
+    /// The bytes of an answer that is a success.
+    async fn exchange(&self, request: RequestBuilder) -> Result<(Vec<u8>, StatusCode), CliError> {
         let unreachable = |source: reqwest::Error| {
             // The address is in our own sentence, without the query.
             CliError::Unreachable { url: self.base.to_string(), source: source.without_url() }
@@ -227,16 +245,19 @@ impl Client {
         }
         let status = response.status();
         let bytes = response.bytes().await.map_err(unreachable)?;
-        let foreign = || CliError::NotAGate {
-            url: self.base.to_string(),
-            status: status.as_u16(),
-            start: String::from_utf8_lossy(&bytes).chars().take(FOREIGN_CHARACTERS_MAX).collect(),
-        };
         if status.is_success() {
-            return serde_json::from_slice(&bytes).ok().ok_or_else(foreign);
+            return Ok((bytes.to_vec(), status));
         }
         let problem = serde_json::from_slice::<ProblemBody>(&bytes).ok();
-        Err(problem.map_or_else(foreign, CliError::refused))
+        Err(problem.map_or_else(|| self.foreign(&bytes, status), CliError::refused))
+    }
+
+    fn foreign(&self, bytes: &[u8], status: StatusCode) -> CliError {
+        CliError::NotAGate {
+            url: self.base.to_string(),
+            status: status.as_u16(),
+            start: String::from_utf8_lossy(bytes).chars().take(FOREIGN_CHARACTERS_MAX).collect(),
+        }
     }
 
     fn sent_on(&self, response: &Response) -> CliError {

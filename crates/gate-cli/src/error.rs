@@ -15,6 +15,10 @@ use crate::pack::PackError;
 pub(crate) enum CliError {
     #[error("cannot read {name}")]
     Read { name: String, source: io::Error },
+    #[error("cannot write {name}")]
+    Write { name: String, source: io::Error },
+    #[error("the matchers of {name} cannot be used")]
+    Matchers { name: String, faults: Vec<Fault> },
     #[error("{name} is larger than the {bytes_max} bytes that are taken")]
     TooLarge { name: String, bytes_max: u64 },
     #[error(
@@ -89,6 +93,8 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Matchers { .. }
             | Self::TooLarge { .. }
             | Self::Format { .. }
             | Self::Report { .. }
@@ -114,6 +120,8 @@ impl CliError {
     pub(crate) fn code(&self) -> String {
         let code = match self {
             Self::Read { .. } | Self::TooLarge { .. } => "file_unreadable",
+            Self::Write { .. } => "file_unwritable",
+            Self::Matchers { .. } => "matchers_invalid",
             Self::Format { .. } => "format_unknown",
             Self::Report { .. } | Self::WorkspaceTwice { .. } => "report_invalid",
             Self::IdempotencyKey => "idempotency_key_invalid",
@@ -143,6 +151,8 @@ impl CliError {
                     | ProblemKind::Unavailable
             ),
             Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Matchers { .. }
             | Self::TooLarge { .. }
             | Self::Format { .. }
             | Self::Report { .. }
@@ -165,9 +175,10 @@ impl CliError {
     /// The faults that it lists, with the document that they are in.
     pub(crate) fn faults(&self) -> (Option<&str>, &[Fault]) {
         match self {
-            Self::Report { name, faults } => (Some(name), faults),
+            Self::Report { name, faults } | Self::Matchers { name, faults } => (Some(name), faults),
             Self::Refused(refusal) => (refusal.name.as_deref(), &refusal.faults),
             Self::Read { .. }
+            | Self::Write { .. }
             | Self::TooLarge { .. }
             | Self::Format { .. }
             | Self::WorkspaceTwice { .. }

@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod document;
 mod error;
+mod excerpt;
 mod exit;
 mod healthcheck;
 mod operate;
@@ -20,6 +21,7 @@ mod output;
 mod pack;
 mod patience;
 mod place;
+mod read_run;
 mod render;
 mod report;
 mod serve;
@@ -54,6 +56,9 @@ async fn run(arguments: &Arguments) -> Exit {
         Command::Contract(command) => contract::run(command, global, output).await,
         Command::Submit(arguments) => submit::run(arguments, global, output).await,
         Command::Wait(arguments) => wait::run(arguments, global, output).await,
+        Command::Feedback(arguments) => read_run::feedback(arguments, global, output).await,
+        Command::Export(arguments) => read_run::export(arguments, global, output).await,
+        Command::Excerpt(arguments) => excerpt::run(arguments, output),
         Command::Serve(arguments) => serve::run(arguments, output).await,
         Command::Demo(arguments) => demo::run(arguments, output).await,
         Command::Doctor => doctor::run(output).await,

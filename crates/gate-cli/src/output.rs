@@ -71,6 +71,14 @@ impl Output {
         print(&pretty(value));
     }
 
+    /// Prints an answer that is text of another form, byte for byte; as JSON it is a field of this name.
+    pub(crate) fn text(self, name: &str, text: &[u8]) {
+        match self.form {
+            Form::Json => print(&pretty(&json!({ name: String::from_utf8_lossy(text) }))),
+            Form::Text | Form::Word => write_out(text),
+        }
+    }
+
     /// Says something beside the answer, to people.
     pub(crate) fn note(self, text: &str) {
         if self.form == Form::Text {
@@ -190,7 +198,16 @@ fn pretty(value: &impl Serialize) -> String {
 }
 
 fn print(text: &str) {
-    match writeln!(anstream::stdout().lock(), "{text}") {
+    finish(writeln!(anstream::stdout().lock(), "{text}"));
+}
+
+fn write_out(bytes: &[u8]) {
+    let mut stdout = io::stdout().lock();
+    finish(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+}
+
+fn finish(written: io::Result<()>) {
+    match written {
         Ok(()) => {}
         // Whoever read has read enough; the exit status still says how it ended.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}

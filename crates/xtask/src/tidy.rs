@@ -23,7 +23,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "gate-server",
         &["gate-api", "gate-blob", "gate-core", "gate-excerpt", "gate-exec", "gate-store"],
     ),
-    ("gate-cli", &["gate-api", "gate-core", "gate-postgres", "gate-server"]),
+    ("gate-cli", &["gate-api", "gate-core", "gate-excerpt", "gate-postgres", "gate-server"]),
     (
         "gate-testkit",
         &[
