@@ -166,8 +166,10 @@ fn command(input: &Input<'_>) -> CommandLine {
 fn judge(execution: &Execution, asked: Asked) -> Judgement {
     let run = execution.command.clone();
     let kind = match asked {
-        Asked::Tests => CheckKind::Tests(TestsCheck { run, at_least: 1 }),
-        Asked::Command => CheckKind::Command(CommandCheck { run, exit_code: 0 }),
+        Asked::Tests => CheckKind::Tests(TestsCheck { run, at_least: 1, results: Vec::new() }),
+        Asked::Command => {
+            CheckKind::Command(CommandCheck { run, exit_code: 0, results: Vec::new() })
+        }
     };
     judge_alone(&Check { id: CHECK.to_owned(), blocking: true, kind }, execution)
 }
