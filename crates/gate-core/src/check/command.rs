@@ -37,6 +37,10 @@ pub(super) fn ended(execution: &Execution) -> Result<i32, Reason> {
     let tail = || execution.reading.tail.clone();
     let (kind, title) = match execution.outcome {
         Outcome::Exited { code } => return Ok(code),
+        Outcome::Killed { signal } if execution.process_limit_hit => {
+            let why = "it had as many processes as it may";
+            (Kind::CommandKilled, format!("`{command}` was ended by signal {signal}: {why}"))
+        }
         Outcome::Killed { signal } => {
             (Kind::CommandKilled, format!("`{command}` was ended by signal {signal}"))
         }
@@ -53,7 +57,9 @@ pub(super) fn ended(execution: &Execution) -> Result<i32, Reason> {
             (Kind::OutOfMemory, format!("`{command}` used more than {limit_bytes} bytes of memory"))
         }
         Outcome::DiskLimitExceeded { limit_bytes } => {
-            let title = format!("`{command}` failed with its {limit_bytes} bytes of disk used up");
+            let title = format!(
+                "`{command}` failed with its disk used up: {limit_bytes} bytes, and 256 files for each MiB"
+            );
             (Kind::DiskLimit, title)
         }
         Outcome::NotRun => {

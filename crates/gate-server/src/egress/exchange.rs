@@ -80,6 +80,9 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
+/// What a tunnel to the public may lead to: a proxy cannot see what is spoken in it.
+const TUNNEL_PORTS: [u16; 2] = [80, 443];
+
 async fn answer(
     request: Request<Incoming>,
     shared: Arc<Shared>,
@@ -99,7 +102,8 @@ async fn open_tunnel(
     held: &Held,
 ) -> Result<Response<Body>, Refused> {
     let authority = request.uri().authority().ok_or_else(not_for_a_proxy)?;
-    let upstream = Target::parse(authority, None)?.connect(shared).await?;
+    let target = Target::parse(authority, None)?;
+    let upstream = target.connect(shared, Some(&TUNNEL_PORTS)).await?;
     let upstream = IdleStream::new(upstream, shared.limits.idle);
     let tunnel = (hyper::upgrade::on(request), upstream);
     *held.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
@@ -117,7 +121,7 @@ async fn forward(
         let text = "only http:// URLs are forwarded; for others, open a tunnel with CONNECT";
         return Err(Refused::new(StatusCode::BAD_REQUEST, text));
     }
-    let upstream = Target::parse(&authority, Some(80))?.connect(shared).await?;
+    let upstream = Target::parse(&authority, Some(80))?.connect(shared, None).await?;
     let failed = |error: hyper::Error| {
         Refused::new(
             StatusCode::BAD_GATEWAY,

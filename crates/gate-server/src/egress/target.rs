@@ -48,11 +48,16 @@ impl Target {
         Ok(Self { host, port })
     }
 
-    /// Connects to one of the addresses that were checked.
-    pub(super) async fn connect(&self, shared: &Shared) -> Result<TcpStream, Refused> {
+    /// Connects to one of the addresses that were checked; to the public only at these ports, if they are given.
+    pub(super) async fn connect(
+        &self,
+        shared: &Shared,
+        ports: Option<&[u16]>,
+    ) -> Result<TcpStream, Refused> {
         let addresses = self.addresses(shared).await?;
         for address in &addresses {
             self.check(shared, address.ip())?;
+            self.check_port(shared, address.ip(), ports)?;
         }
         let connected = timeout(shared.limits.connect, TcpStream::connect(&addresses[..])).await;
         let Ok(connected) = connected else {
@@ -104,6 +109,23 @@ impl Target {
             ) => refusal.to_string(),
         };
         Err(Refused::new(StatusCode::FORBIDDEN, refusal))
+    }
+
+    /// Networks that the operator lists are reached at every port.
+    fn check_port(
+        &self,
+        shared: &Shared,
+        address: IpAddr,
+        ports: Option<&[u16]>,
+    ) -> Result<(), Refused> {
+        if ports.is_none_or(|it| it.contains(&self.port))
+            || shared.networks.lists(address.to_canonical())
+        {
+            return Ok(());
+        }
+        let why =
+            format!("is public, where tunnels lead to the ports 80 and 443, not {}", self.port);
+        Err(Refused::new(StatusCode::FORBIDDEN, self.text(&why, true)))
     }
 
     /// What a name leads to is not told: names of a private network are none of a sandbox's business.
