@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, Kept};
 use crate::cgroup::Cgroup;
-use crate::disk::{DiskWatch, Room};
+use crate::disk::{self, DiskWatch, Room};
 use crate::limits::{DRAIN_MS, KILL_GRACE_MS, SET_UP_SECONDS};
 use crate::logs::LogPlace;
 use crate::nursery::Nursery;
@@ -181,8 +181,8 @@ impl Init {
         // Until it has answered, nothing is known of it.
         self.healthy = false;
         let before = self.cgroup.as_ref().map(Cgroup::counts).unwrap_or_default();
-        let disk = task.disk.clone().map(|(directory, room)| DiskWatch::start(directory, room));
-        let (disk, full) = disk.transpose().map_err(system("watching the disk"))?.unzip();
+        let watch = task.disk.clone().map(|(directory, room)| DiskWatch::start(directory, room));
+        let (walking, full) = watch.transpose().map_err(system("watching the disk"))?.unzip();
         let started = Instant::now();
         let (stdout, for_stdout) = io::pipe().map_err(system("making a pipe"))?;
         let (stderr, for_stderr) = io::pipe().map_err(system("making a pipe"))?;
@@ -204,9 +204,14 @@ impl Init {
             .until_answered(started + task.time, cancelled)
             .map_err(system("reading the command's output"))?;
         let Watch { capture, decided, answer, .. } = watch;
-        drop(disk);
+        drop(walking);
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let record = self.heed(answer, decided)?;
+        let mut record = self.heed(answer, decided)?;
+        if record.how != HowItEnded::Exited(0)
+            && let Some((directory, room)) = &task.disk
+        {
+            record.disk_was_full |= disk::is_full(directory, *room);
+        }
         let after = self.cgroup.as_ref().map(Cgroup::counts).unwrap_or_default();
         let kept = capture.finish().map_err(system("writing the logs"))?;
         Ok(Finished {

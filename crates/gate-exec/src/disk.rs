@@ -80,6 +80,13 @@ fn is_told(stopped: &PipeReader, within: Duration) -> bool {
     told.is_ok_and(|it| it > 0)
 }
 
+/// Whether there is no more room for a block: where no single file may be larger, that is as full as it gets.
+pub(crate) fn is_full(directory: &Path, room: Room) -> bool {
+    let room = Room { bytes: room.bytes.saturating_sub(BLOCK_BYTES), ..room };
+    let Ok((stopped, _stop)) = io::pipe() else { return false };
+    is_over(directory, room, &stopped) == Some(true)
+}
+
 /// Links are not followed; what cannot be read, or goes meanwhile, counts nothing.
 fn is_over(directory: &Path, room: Room, stopped: &PipeReader) -> Option<bool> {
     let (mut bytes, mut entries) = (0, 0);

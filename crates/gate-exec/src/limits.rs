@@ -88,6 +88,8 @@ pub const RESULTS_MAX: usize = 64;
 pub const RESULTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// What is looked at to find them.
 pub const RESULTS_ENTRIES_MAX: usize = 200_000;
+/// Processes of an init itself, which the kernel counts with those of its commands.
+pub const OWN_PROCESSES: u64 = 3;
 /// A sandbox must stand within this time.
 pub const SET_UP_SECONDS: u64 = 20;
 /// Where no cgroup counts memory, each process may reserve this much beyond what all together may use.

@@ -111,8 +111,8 @@ const NEW_NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-/// Makes the filters for these sockets.
-pub(super) fn compile(sockets: Sockets) -> Result<Calls, Refusal> {
+/// Makes the filters for these sockets, and for memory that the kernel counts or that is counted by what processes map.
+pub(super) fn compile(sockets: Sockets, memory_is_counted: bool) -> Result<Calls, Refusal> {
     let failed = |it: seccompiler::Error| Refusal::says("seccomp", &it.to_string());
     let backend = |it: seccompiler::BackendError| Refusal::says("seccomp", &it.to_string());
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
@@ -136,6 +136,11 @@ pub(super) fn compile(sockets: Sockets) -> Result<Calls, Refusal> {
     // The library falls back to `clone`, whose flags can be read here.
     let mut absent = BTreeMap::new();
     add(&mut absent, libc::SYS_clone3, &[]);
+    if !memory_is_counted {
+        // Memory behind a descriptor, which nobody need map.
+        add(&mut absent, libc::SYS_memfd_create, &[]);
+        add(&mut absent, libc::SYS_memfd_secret, &[]);
+    }
     let absent = program(absent, libc::ENOSYS).map_err(failed)?;
     Ok(Calls(vec![refused, absent]))
 }

@@ -26,9 +26,9 @@ impl EngineCounts {
         within(Path::new(CGROUP), memory_bytes, processes)
     }
 
-    /// Memory of all processes together, what they share counted once; without files, also those in memory.
-    pub(super) fn memory_bytes() -> Option<u64> {
-        memory_in(Path::new(CGROUP))
+    /// Memory of all processes together, what they share counted once; without files, of which so much is in memory.
+    pub(super) fn memory_bytes(files_bytes: u64) -> Option<u64> {
+        memory_in(Path::new(CGROUP), files_bytes)
     }
 
     fn in_directory(root: &Path) -> Self {
@@ -43,13 +43,16 @@ impl EngineCounts {
     }
 }
 
-fn memory_in(root: &Path) -> Option<u64> {
+fn memory_in(root: &Path, files_bytes: u64) -> Option<u64> {
     let text = read(root, ["memory.stat", "memory/memory.stat"])?;
-    let of_all = |line: &str| {
-        let value = line.strip_prefix("anon ").or_else(|| line.strip_prefix("total_rss "))?;
-        value.trim().parse().ok()
+    let of_all = |words: [&str; 2]| -> Option<u64> {
+        let value =
+            |line: &str| words.iter().find_map(|it| line.strip_prefix(it))?.trim().parse().ok();
+        text.lines().find_map(value)
     };
-    text.lines().find_map(of_all)
+    let own = of_all(["anon ", "total_rss "])?;
+    let shared = of_all(["shmem ", "total_shmem "]).unwrap_or(0);
+    Some(own + shared.saturating_sub(files_bytes))
 }
 
 fn within(root: &Path, memory_bytes: u64, processes: u64) -> bool {
@@ -85,14 +88,17 @@ mod tests {
     fn both_versions_are_read() {
         let second = group(&[
             ("memory.max", "1073741824\n"),
-            ("memory.stat", "anon 4096\nfile 8192\nanon_thp 1\n"),
+            ("memory.stat", "anon 4096\nfile 8192\nshmem 1024\nanon_thp 1\n"),
             ("memory.events", "low 0\nmax 7\noom 2\noom_kill 3\noom_group_kill 0\n"),
             ("pids.max", "256\n"),
             ("pids.events", "max 5\n"),
         ]);
         let first = group(&[
             ("memory/memory.limit_in_bytes", "1073741824\n"),
-            ("memory/memory.stat", "cache 1\nrss 2\ntotal_cache 8192\ntotal_rss 4096\n"),
+            (
+                "memory/memory.stat",
+                "cache 1\nrss 2\ntotal_cache 8192\ntotal_rss 4096\ntotal_shmem 1024\n",
+            ),
             ("memory/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"),
             ("pids/pids.max", "256\n"),
             ("pids/pids.events", "max 5\n"),
@@ -101,7 +107,7 @@ mod tests {
             assert!(within(root, 1 << 30, 256));
             // Those of something larger that the container is in are not its own.
             assert!(!within(root, (1 << 30) - 1, 256) && !within(root, 1 << 30, 255));
-            assert_eq!(memory_in(root), Some(4096));
+            assert_eq!(memory_in(root, 1000), Some(4096 + 24));
             let counts = EngineCounts::in_directory(root);
             assert_eq!(counts, EngineCounts { out_of_memory: 3, process_limit: 5 });
         }

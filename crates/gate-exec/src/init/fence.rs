@@ -81,7 +81,8 @@ impl Fence {
                 (abi.map(rules).transpose()?, Some(Sockets::Namespace))
             }
         };
-        let calls = sockets.map(calls::compile).transpose()?;
+        let counted = set_up.bounds.memory_in_cgroup || matches!(set_up.walls, Walls::Container(_));
+        let calls = sockets.map(|it| calls::compile(it, counted)).transpose()?;
         let landlock_abi = ruleset.as_ref().and(abi);
         Ok(Self { ruleset, landlock_abi, calls, uid: set_up.uid, bounds: set_up.bounds })
     }

@@ -14,8 +14,6 @@ pub(super) const LOOK_EVERY_MS: u64 = 100;
 const LOOK_AT_LEAST_EVERY_MS: u64 = 1_000;
 /// How long memory may be counted page by page.
 const COUNT_FOR_MS: u64 = 50;
-/// The unit of `/proc/<pid>/statm`.
-const PAGE_BYTES: u64 = 4096;
 /// The unit of times in `/proc/<pid>/stat`, which is the same on all of Linux's architectures.
 const TICK_US: u64 = 10_000;
 
@@ -63,8 +61,10 @@ impl Reaping {
 /// What the living use together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Living {
-    /// Memory that is no file's. A page that two share since their fork counts twice.
+    /// Memory of each that is no file's. A page that two share since their fork counts twice.
     pub(super) memory_bytes: u64,
+    /// Memory that is meant to be shared, and files in memory that are mapped; once for each process.
+    pub(super) shared_bytes: u64,
     /// Since each started, with the children that it has waited for.
     pub(super) cpu_us: u64,
     /// And threads.
@@ -99,6 +99,7 @@ impl Looking {
         for pid in self.pids()? {
             let one = one(pid).unwrap_or_default();
             sum.memory_bytes += one.memory_bytes;
+            sum.shared_bytes += one.shared_bytes;
             sum.cpu_us += one.cpu_us;
             sum.processes += one.processes;
         }
@@ -111,14 +112,14 @@ impl Looking {
         Ok(Some(sum))
     }
 
-    /// Whether all of them together use more, where a page that several share since their fork counts
-    /// once. What is not counted in time is taken to be like the rest.
-    pub(super) fn use_more_than(&self, most: u64) -> io::Result<bool> {
+    /// Whether all of them together use more, where a page that several share counts once, and what is
+    /// written to files in memory does not count here. What is not counted in time is taken to be like the rest.
+    pub(super) fn use_more_than(&self, most: u64, files_bytes: u64) -> io::Result<bool> {
         let pids = self.pids()?;
         // A root without all capabilities, as in a container, may not look at other users' pages.
         Ok(match self.uid {
-            Some(uid) => sys::as_user_of_files(uid, || count_more_than(&pids, most)),
-            None => count_more_than(&pids, most),
+            Some(uid) => sys::as_user_of_files(uid, || count_more_than(&pids, most, files_bytes)),
+            None => count_more_than(&pids, most, files_bytes),
         })
     }
 
@@ -136,31 +137,56 @@ fn all_but_first() -> io::Result<Vec<i32>> {
     Ok(pids.filter(|it| *it != 1).collect())
 }
 
-fn count_more_than(pids: &[i32], most: u64) -> bool {
+fn count_more_than(pids: &[i32], most: u64, files_bytes: u64) -> bool {
     let give_up = Instant::now() + Duration::from_millis(COUNT_FOR_MS);
-    let (mut sum, mut counted) = (0, 0);
+    let (mut sum, mut counted) = (Part::default(), 0);
     for pid in pids {
-        sum += part_of_memory(*pid).or_else(|| Some(one(*pid)?.memory_bytes)).unwrap_or(0);
+        let part = part_of_memory(*pid).or_else(|| {
+            let Living { memory_bytes, shared_bytes, .. } = one(*pid)?;
+            Some(Part { own_bytes: memory_bytes, shared_bytes })
+        });
+        let part = part.unwrap_or_default();
+        sum.own_bytes += part.own_bytes;
+        sum.shared_bytes += part.shared_bytes;
         counted += 1;
-        if sum > most || Instant::now() > give_up {
+        if sum.beside(files_bytes) > most || Instant::now() > give_up {
             break;
         }
     }
-    sum > most || sum / counted.max(1) * pids.len() as u64 > most
+    let all = |it: u64| it / counted.max(1) * pids.len() as u64;
+    let like = Part { own_bytes: all(sum.own_bytes), shared_bytes: all(sum.shared_bytes) };
+    sum.beside(files_bytes) > most || like.beside(files_bytes) > most
 }
 
-/// Its own pages, and its part of those that it shares; `None` where the kernel does not tell.
-fn part_of_memory(pid: i32) -> Option<u64> {
+/// A process's own pages, and its part of those that it shares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Part {
+    own_bytes: u64,
+    shared_bytes: u64,
+}
+
+impl Part {
+    fn beside(self, files_bytes: u64) -> u64 {
+        self.own_bytes + self.shared_bytes.saturating_sub(files_bytes)
+    }
+}
+
+/// `None` where the kernel does not tell.
+fn part_of_memory(pid: i32) -> Option<Part> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let line = text.lines().find_map(|it| it.strip_prefix("Pss_Anon:"))?;
+    let own_bytes = kibibytes(&text, "Pss_Anon:")?;
+    Some(Part { own_bytes, shared_bytes: kibibytes(&text, "Pss_Shmem:")? })
+}
+
+/// The value in bytes of a line with this word.
+fn kibibytes(text: &str, word: &str) -> Option<u64> {
+    let line = text.lines().find_map(|it| it.strip_prefix(word))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// `None` for a process that has ended meanwhile.
 fn one(pid: i32) -> Option<Living> {
-    let memory = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
-    let mut pages = memory.split(' ').skip(1).map(|it| it.trim().parse::<u64>().unwrap_or(0));
-    let (resident, shared) = (pages.next()?, pages.next()?);
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may hold anything, also parentheses.
     let after = stat.iter().rposition(|it| *it == b')')? + 1;
@@ -168,8 +194,10 @@ fn one(pid: i32) -> Option<Living> {
     let mut fields = stat.split_ascii_whitespace().skip(11).map(|it| it.parse().unwrap_or(0));
     let ticks: u64 = fields.by_ref().take(4).sum();
     let processes = fields.nth(2)?;
-    let memory_bytes = resident.saturating_sub(shared) * PAGE_BYTES;
-    Some(Living { memory_bytes, cpu_us: ticks * TICK_US, processes })
+    // One that has ended and waits to be reaped has no such lines.
+    let memory_bytes = kibibytes(&status, "RssAnon:").unwrap_or(0);
+    let shared_bytes = kibibytes(&status, "RssShmem:").unwrap_or(0);
+    Some(Living { memory_bytes, shared_bytes, cpu_us: ticks * TICK_US, processes })
 }
 
 #[cfg(test)]
@@ -188,6 +216,6 @@ mod tests {
         assert!(seen.cpu_us >= TICK_US, "{seen:?}");
         // A kernel of before 5.4 does not tell.
         let part = part_of_memory(rustix::process::getpid().as_raw_nonzero().get());
-        assert!(part.is_none_or(|it| it >= 32 * 1024 * 1024), "{part:?}");
+        assert!(part.is_none_or(|it| it.own_bytes >= 32 * 1024 * 1024), "{part:?}");
     }
 }

@@ -17,7 +17,7 @@ use super::fence::Fence;
 use super::kill::Domain;
 use super::measure::{Looking, Reaping};
 use super::results::{self, Moment};
-use crate::limits::CONTAINER_DISK;
+use crate::limits::{CONTAINER_DISK, OWN_PROCESSES};
 use crate::wire::{self, Bounds, HowItEnded, Order, Ready, Record, Refusal, Results, SetUp, Walls};
 
 /// Less than this left is a disk that is full.
@@ -170,6 +170,12 @@ impl<'a> Service<'a> {
         left.any(|it| it.f_bavail * it.f_bsize < DISK_LEFT_BYTES_MIN || it.f_favail == 0)
     }
 
+    /// What is written to file systems in memory, which have a limit of their own.
+    fn files_bytes(&self) -> u64 {
+        let used = self.disks.iter().filter_map(|it| fstatvfs(it).ok());
+        used.map(|it| it.f_blocks.saturating_sub(it.f_bfree) * it.f_frsize).sum()
+    }
+
     /// Some engines do not let the number of entries of a file system be set.
     fn has_too_many_entries(&self) -> bool {
         let used = self.disks.iter().filter_map(|it| fstatvfs(it).ok());
@@ -253,9 +259,12 @@ impl<'a> Watched<'a> {
     fn use_more_than(&mut self, most: u64) -> io::Result<bool> {
         match self.service.set_up.walls {
             // A container's init may not look into the processes of other users.
-            Walls::Container(_) => Ok(EngineCounts::memory_bytes().is_none_or(|it| it > most)),
+            Walls::Container(_) => {
+                let used = EngineCounts::memory_bytes(self.service.files_bytes());
+                Ok(used.is_none_or(|it| it > most))
+            }
             Walls::None | Walls::Landlock(_) | Walls::Namespace(_) => {
-                self.looking.use_more_than(most)
+                self.looking.use_more_than(most, self.service.files_bytes())
             }
         }
     }
@@ -265,7 +274,8 @@ impl<'a> Watched<'a> {
         let Some(living) = self.looking.look()? else { return Ok(None) };
         let Bounds { memory_bytes, cpu_ms, processes_max, .. } = self.service.set_up.bounds;
         self.disk_was_full |= self.service.disk_is_full();
-        self.process_limit_hit |= processes_max.is_some_and(|most| living.processes >= most);
+        self.process_limit_hit |=
+            processes_max.is_some_and(|most| living.processes + OWN_PROCESSES >= most);
         if processes_max.is_some_and(|most| living.processes >= most * PROCESSES_TIMES_MAX) {
             return Ok(Some(HowItEnded::Signal(libc::SIGKILL)));
         }
@@ -273,11 +283,13 @@ impl<'a> Watched<'a> {
             return Ok(Some(HowItEnded::DiskFull));
         }
         let most = memory_bytes.unwrap_or(u64::MAX);
-        if living.memory_bytes > most && self.use_more_than(most)? {
-            self.memory_peak_bytes = self.memory_peak_bytes.max(living.memory_bytes);
+        let shared = living.shared_bytes.saturating_sub(self.service.files_bytes());
+        let used = living.memory_bytes + shared;
+        if used > most && self.use_more_than(most)? {
+            self.memory_peak_bytes = self.memory_peak_bytes.max(used);
             return Ok(Some(HowItEnded::OutOfMemory));
         }
-        self.memory_peak_bytes = self.memory_peak_bytes.max(living.memory_bytes.min(most));
+        self.memory_peak_bytes = self.memory_peak_bytes.max(used.min(most));
         let used_ms = (self.reaping.cpu_us + living.cpu_us) / 1000;
         Ok(cpu_ms.is_some_and(|most| used_ms > most).then_some(HowItEnded::CpuLimit))
     }

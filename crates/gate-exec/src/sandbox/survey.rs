@@ -171,9 +171,9 @@ const fn advice(tier: IsolationTier) -> Option<&'static str> {
         IsolationTier::Landlock => Some(
             "use a kernel of 6.12 or newer with Landlock among its security modules (`lsm=landlock,…` on the kernel's command line)",
         ),
-        IsolationTier::Container => {
-            Some("install podman or docker, and let the gate's user start containers")
-        }
+        IsolationTier::Container => Some(
+            "install podman or docker, or mend the one that is there, and let the gate's user start containers with bounds",
+        ),
         IsolationTier::Process => None,
     }
 }

@@ -15,14 +15,12 @@ use super::running::SOCKET;
 use crate::init;
 use crate::limits::{
     CONTAINER_BASE, CONTAINER_DISK, CONTAINER_INIT, CONTAINER_LINE, CONTAINER_SHARED_MEMORY_BYTES,
-    CONTAINER_SIDE_DISK_BYTES, CONTAINER_SIDE_DISKS,
+    CONTAINER_SIDE_DISK_BYTES, CONTAINER_SIDE_DISKS, OWN_PROCESSES,
 };
 use crate::wire::ContainerWalls;
 
 /// What laying out the workspace, becoming the user of commands, and ending them takes. No command has any of it.
 const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
-/// Processes of the init itself, which the engine counts.
-const OWN_PROCESSES: u64 = 3;
 
 /// One container that is wanted.
 #[derive(Debug)]

@@ -88,7 +88,8 @@ impl LocalTier {
             IsolationTier::Landlock => gaps.extend([
                 "no loopback: tests that use 127.0.0.1 fail",
                 "/tmp of the host is closed; programs must use TMPDIR",
-                "names of the host's processes can be seen",
+                "the host's processes can be seen, with their words",
+                "of files that cannot be read, names, sizes, and times can be seen",
                 "a full disk is noticed a second late",
                 "no System V IPC and no message queues",
             ]),
@@ -103,15 +104,14 @@ impl LocalTier {
         if self.workspace == WorkspaceKind::Overlay && !self.has_own_user() {
             gaps.push("a directory of the tree cannot be renamed, only copied (EXDEV)");
         }
-        if self.host.cgroups.is_none() && !self.has_own_user() && !self.is_namespace() {
-            gaps.push(
-                "processes are counted ten times a second; at twice its limit a command ends",
-            );
+        if self.is_namespace() {
+            gaps.push("memory that processes share is counted ten times a second");
         }
         if self.host.cgroups.is_none() {
             gaps.push("memory of all processes together is counted ten times a second");
+            gaps.push("no memfd_create: memory that no process maps could not be counted");
             if !self.has_own_user() && !self.is_namespace() {
-                gaps.push("so are processes; a command is ended at twice its limit");
+                gaps.push("so are processes; a command that is seen at twice its limit is ended");
             }
         }
         gaps.into_iter().map(str::to_owned).collect()

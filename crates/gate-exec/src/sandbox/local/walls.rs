@@ -11,12 +11,9 @@ use rustix::process::getuid;
 use super::super::room::OwnRoom;
 use super::LocalTier;
 use crate::cgroup::Cgroup;
-use crate::limits::{NAMESPACE_HOME, NAMESPACE_WORKSPACE};
+use crate::limits::{NAMESPACE_HOME, NAMESPACE_WORKSPACE, OWN_PROCESSES};
 use crate::visible::{ETC, ETC_OF_HOST, PROGRAMS};
 use crate::wire::{Bounds, LandlockWalls, NamespaceWalls, Walls};
-
-/// Processes of an init itself, which count in its cgroup.
-const OWN_PROCESSES: u64 = 3;
 
 /// What all other runs of a user may start while one runs.
 const SHARED_USER_PROCESSES: u64 = 256;

@@ -20,6 +20,7 @@ pub(super) const FILES: &[(&str, &str)] = &[
     ("network.py", include_str!("scripts/network.py")),
     ("reserve.py", include_str!("scripts/reserve.py")),
     ("shared_memory.py", include_str!("scripts/shared_memory.py")),
+    ("shared_hog.py", include_str!("scripts/shared_hog.py")),
     ("thread_bomb.py", include_str!("scripts/thread_bomb.py")),
     ("trace.py", include_str!("scripts/trace.py")),
     ("unix_sockets.py", include_str!("scripts/unix_sockets.py")),
@@ -117,6 +118,15 @@ pub(super) const ROWS: &[Row] = &[
         PYTHON,
         everywhere(
             10,
+            "a hog of memory that is meant to be shared",
+            Run::Python("shared_hog.py", &[]),
+            Want::ends(&[Ends::OutOfMemory]),
+        ),
+    ),
+    needs(
+        PYTHON,
+        everywhere(
+            10,
             "children that share their parent's memory",
             Run::Python("shared_memory.py", &[]),
             EXITS_0,
@@ -125,16 +135,12 @@ pub(super) const ROWS: &[Row] = &[
     needs(PYTHON, everywhere(11, "reserves 64 GiB", Run::Python("reserve.py", &[]), EXITS_0)),
     needs(&["java"], everywhere(11, "java starts", Run::Words(&["java", "-version"]), EXITS_0)),
     needs(&["node"], everywhere(11, "node starts", Run::Words(&["node", "-e", "1"]), EXITS_0)),
-    Row {
-        namespace: Want::ends(&[Ends::DiskLimit]),
-        landlock: Want::ends(&[Ends::Exits(1)]),
-        process: Want::ends(&[Ends::Exits(1)]),
-        ..walled(
-            12,
-            "a file of 4 GiB",
-            Run::Words(&["dd", "if=/dev/zero", "of=big", "bs=1M", "count=4096"]),
-        )
-    },
+    everywhere(
+        12,
+        "a file of 4 GiB",
+        Run::Words(&["dd", "if=/dev/zero", "of=big", "bs=1M", "count=4096"]),
+        Want::ends(&[Ends::DiskLimit]),
+    ),
     Row {
         namespace: Want::ends(&[Ends::DiskLimit]),
         landlock: Want::ends(&[Ends::Exits(1)]),
