@@ -134,6 +134,10 @@ impl Answer {
         Self { media_type, ..Self::json(body.status, body) }
     }
 
+    pub(crate) fn text(media_type: &'static str, body: &str) -> Self {
+        Self { status: 200, media_type, location: None, body: body.as_bytes().to_vec() }
+    }
+
     pub(crate) fn html(status: u16) -> Self {
         let body = b"<html>\x1b[31mnot a gate</html>".to_vec();
         Self { status, media_type: "text/html", location: None, body }

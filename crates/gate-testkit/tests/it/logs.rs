@@ -41,6 +41,26 @@ async fn a_log_is_kept_to_the_byte_and_read_by_range() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_secret_in_the_output_is_masked_wherever_the_gate_shows_it() {
+    let gate = TestGate::start("masked_log").await;
+    let project = gate.project("shop").await;
+    // Over the border of what is masked in one go, and in two writes.
+    let script = "head -c 262100 /dev/zero | tr '\\0' .\necho\nprintf 'error: DB_PASSWORD=correct-'\nsleep 0.1\n\
+                  echo 'horse-7 was refused'\nexit 1";
+    let verdict = project.judge_once(&samples::shell(script), &samples::tiny()).await;
+    let raw = log(&project, &verdict, "", None).await;
+    let raw = String::from_utf8(raw.body.to_vec()).unwrap();
+    let masked = "error: DB_PASSWORD=*************** was refused\n";
+    assert!(raw.ends_with(masked) && !raw.contains("horse"), "{}", &raw[262_000..]);
+    assert_eq!(raw.len() as u64, verdict["executions"][0]["log_bytes"].as_u64().unwrap());
+    let finding = &verdict["findings"][0];
+    assert!(!verdict.to_string().contains("horse"), "{verdict:#}");
+    let offset = usize::try_from(finding["excerpt"]["offset"].as_u64().unwrap()).unwrap();
+    let first = finding["excerpt"]["text"].as_str().unwrap().lines().next().unwrap();
+    assert!(raw[offset..].starts_with(first), "offsets are those of what is stored: {finding:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn odd_bytes_in_the_output_come_into_the_verdict_as_text() {
     let gate = TestGate::start("odd_output").await;
     let project = gate.project("shop").await;

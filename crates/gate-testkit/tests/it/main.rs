@@ -7,6 +7,7 @@ mod changes;
 mod contracts;
 mod crowd;
 mod documents;
+mod exports;
 mod gate_faults;
 mod help;
 mod hostile;
