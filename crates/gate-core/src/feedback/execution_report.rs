@@ -6,7 +6,7 @@ use super::{
     FETCH_BYTES_MAX, Told, WORDS_BYTES_MAX, check_of, ended, fetch, headline, line, named,
 };
 use crate::limits::FEEDBACK_BYTES_MAX;
-use crate::{CheckKind, Criterion, Execution};
+use crate::{Check, CheckKind, Criterion, Execution};
 
 /// What ran, check by check.
 const RAN_BYTES_MAX: usize = 1600;
@@ -46,34 +46,25 @@ pub fn execution_report(told: &Told<'_>) -> String {
 /// Each check with what became of it, in the contract's order.
 fn ran(told: &Told<'_>) -> Vec<String> {
     let Some(contract) = told.contract else {
-        return told
-            .executions
-            .iter()
-            .map(|it| format!("{}: {}", named(&it.check), ended(it)))
-            .collect();
+        let ran = |it: &Execution| format!("{}: {}", named(&it.check), ended(it, ""));
+        return told.executions.iter().map(ran).collect();
     };
-    contract
-        .checks()
-        .iter()
-        .map(|check| {
-            let note = if check.blocking { "" } else { " (does not block)" };
-            let execution = told.executions.iter().find(|it| it.check == check.id);
-            let what = match (&check.kind, execution) {
-                (_, Some(execution)) => ended(execution),
-                (CheckKind::Files(files), None) => {
-                    let paths: Vec<String> =
-                        files.paths.iter().map(|it| code(it.as_str())).collect();
-                    line(&format!("files {}", paths.join(", ")))
-                }
-                (CheckKind::Command(_) | CheckKind::Tests(_), None) => "did not run".to_owned(),
-            };
-            format!(
-                "{}{note}: {what}: {}",
-                named(&check.id),
-                if says_yes(told, &check.id) { "yes" } else { "no" }
-            )
-        })
-        .collect()
+    contract.checks().iter().map(|it| row(told, it)).collect()
+}
+
+fn row(told: &Told<'_>, check: &Check) -> String {
+    let note = if check.blocking { "" } else { " (does not block)" };
+    let answer = if says_yes(told, &check.id) { ": yes" } else { ": no" };
+    let execution = told.executions.iter().find(|it| it.check == check.id);
+    let what = match (&check.kind, execution) {
+        (_, Some(execution)) => ended(execution, answer),
+        (CheckKind::Files(files), None) => {
+            let paths: Vec<String> = files.paths.iter().map(|it| code(it.as_str())).collect();
+            format!("files {}{answer}", super::shorten(&paths.join(", "), WORDS_BYTES_MAX))
+        }
+        (CheckKind::Command(_) | CheckKind::Tests(_), None) => format!("did not run{answer}"),
+    };
+    format!("{}{note}: {what}", named(&check.id))
 }
 
 /// Whether the check looked, and had nothing to say. Asked again, because a verdict lists its first findings only.

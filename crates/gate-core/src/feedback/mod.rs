@@ -13,7 +13,7 @@ use crate::{
     Check, Contract, Decision, Evidence, Execution, Finding, Judgement, LogStream, NextStep, Round,
     RunId,
 };
-use markdown::{clean_line, code, list, shorten};
+use markdown::{block, clean_line, code, list, shorten};
 use section::sections;
 
 pub use execution_report::execution_report;
@@ -96,7 +96,7 @@ fn reproduce(told: &Told<'_>) -> String {
             continue;
         }
         seen.push(&execution.check);
-        lines.push(format!("{}: {}", named(&execution.check), ended(execution)));
+        lines.push(format!("{}: {}", named(&execution.check), ended(execution, "")));
     }
     if lines.is_empty() {
         return String::new();
@@ -104,16 +104,20 @@ fn reproduce(told: &Told<'_>) -> String {
     format!("\nReproduce:\n{}", list(lines, REPRODUCE_BYTES_MAX))
 }
 
-/// The command and how it ended, without what differs from run to run.
-fn ended(execution: &Execution) -> String {
-    let command = code(&shorten(&execution.command.to_string(), COMMAND_BYTES_MAX));
+/// The command and how it ended, without what differs from run to run. A script of several lines stays one.
+fn ended(execution: &Execution, note: &str) -> String {
+    let command = shorten(execution.command.to_string().trim(), COMMAND_BYTES_MAX);
     let tests = match execution.reading.tally {
         Some(it) => {
             format!("; {} passed, {} failed, {} skipped", it.passed, it.failed, it.skipped)
         }
         None => String::new(),
     };
-    format!("{command}: {}{tests}", execution.outcome)
+    let how = format!("{}{tests}{note}", execution.outcome);
+    if command.contains('\n') {
+        return format!("{how}; of this script:\n\n{}", block(&command));
+    }
+    format!("{}: {how}", code(&command))
 }
 
 /// What was left out, and where it is.

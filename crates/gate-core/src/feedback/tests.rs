@@ -1,10 +1,11 @@
 //! The texts as an agent gets them.
 
 use super::*;
+use crate::check::CommandCheck;
 use crate::testing::{command, command_check, contract, evidence, execution, parts};
 use crate::{
-    Contract, Criterion, Excerpt, FailingTest, FindingKind, Location, Outcome, TestTally, Usage,
-    judge, without_evidence,
+    CheckKind, CommandLine, Contract, Criterion, Excerpt, FailingTest, FindingKind, Location,
+    Outcome, TestTally, Usage, judge, without_evidence,
 };
 
 const ROUND: Round = Round { number: 1, rounds_max: 3, reports: 1, reports_max: 15 };
@@ -229,6 +230,24 @@ fn a_run_without_evidence_proves_nothing() {
 
     ### 1. no such commit
     ");
+}
+
+#[test]
+fn a_script_of_several_lines_stays_one() {
+    let run = CommandLine::parse_shell("set -e\nmake all\n".to_owned()).unwrap();
+    let mut check = command_check("tests", &["x"]);
+    check.kind = CheckKind::Command(CommandCheck { run: run.clone(), exit_code: 0 });
+    let mut parts = parts();
+    parts.checks = vec![check];
+    let mut execution = execution(Outcome::Exited { code: 2 }, None);
+    execution.command = run;
+    let (text, report) = told(&Contract::parse(parts).unwrap(), vec![execution]);
+    let script = "\n\n```\nset -e\nmake all\n```\n";
+    assert!(text.contains(&format!("- `tests`: exit status 2; of this script:{script}")), "{text}");
+    assert!(
+        report.contains(&format!("- `tests`: exit status 2: no; of this script:{script}")),
+        "{report}"
+    );
 }
 
 #[test]

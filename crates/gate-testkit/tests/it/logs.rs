@@ -46,8 +46,9 @@ async fn a_secret_in_the_output_is_masked_wherever_the_gate_shows_it() {
     let project = gate.project("shop").await;
     // Over the border of what is masked in one go, and in two writes.
     let script = "head -c 262100 /dev/zero | tr '\\0' .\necho\nprintf 'error: DB_PASSWORD=correct-'\nsleep 0.1\n\
-                  echo 'horse-7 was refused'\nexit 1";
-    let verdict = project.judge_once(&samples::shell(script), &samples::tiny()).await;
+                  cat rest.txt\nexit 1";
+    let workspace = samples::files(&[("rest.txt", "horse-7 was refused\n")]);
+    let verdict = project.judge_once(&samples::shell(script), &workspace).await;
     let raw = log(&project, &verdict, "", None).await;
     let raw = String::from_utf8(raw.body.to_vec()).unwrap();
     let masked = "error: DB_PASSWORD=*************** was refused\n";
