@@ -169,7 +169,8 @@ fn result(finding: &FindingBody, kinds: &[&str]) -> Finding {
             "check": check,
             "criteria": finding.criteria,
             "blocking": finding.blocking,
-            "blame": finding.blame,
+            // Not `blame`: readers look for what git says of the line under that name.
+            "blamed": finding.blame,
         }),
     }
 }
