@@ -36,7 +36,7 @@ pub struct ContractDocument {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 200)]
     pub out_of_scope: Vec<String>,
-    /// Globs of files that are laid over the workspace from the baseline before anything runs; what the reporter did to them is recorded and never executed.
+    /// Globs of files that are laid over the workspace from the baseline before anything runs, and put back before each check where the environment's setup or an earlier check has changed or removed them; what the reporter did to them is recorded and never executed. Files that a command adds while it runs stay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 500)]
     pub protected: Vec<String>,

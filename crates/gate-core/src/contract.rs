@@ -24,7 +24,7 @@ pub struct ContractParts {
     pub criteria: Vec<Criterion>,
     /// What nobody asked for.
     pub out_of_scope: Vec<String>,
-    /// What is laid over the workspace from the baseline.
+    /// What is laid over the workspace from the baseline, before each check.
     pub protected: Vec<PathPattern>,
     /// The questions that show it.
     pub checks: Vec<Check>,
@@ -194,7 +194,7 @@ impl Contract {
         &self.0.criteria
     }
 
-    /// What is laid over the workspace from the baseline.
+    /// What is laid over the workspace from the baseline, before each check.
     #[must_use]
     pub fn protected(&self) -> &[PathPattern] {
         &self.0.protected

@@ -7,13 +7,14 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, PipeReader, Read as _};
 use std::net::{Shutdown, TcpListener};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gate_core::{LogStream, Usage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::{Capture, Kept};
@@ -25,7 +26,10 @@ use crate::nursery::Nursery;
 use crate::sandbox::ResultFile;
 use crate::spawn;
 use crate::stop::{Held, KillOnDrop, Mark, Process};
-use crate::wire::{self, Hello, HowItEnded, Order, Ready, Record, Refusal, Results, SetUp};
+use crate::wire::{
+    self, Hello, HowItEnded, Order, Ready, Record, Refusal, Restored, Results, SetUp,
+};
+use crate::workspace::ProtectedFiles;
 
 /// Read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -192,8 +196,8 @@ impl Init {
         drop((for_stdout, for_stderr));
         let mut watch = Watch {
             init: self,
-            stdout: Some(File::from(std::os::fd::OwnedFd::from(stdout))),
-            stderr: Some(File::from(std::os::fd::OwnedFd::from(stderr))),
+            stdout: Some(File::from(OwnedFd::from(stdout))),
+            stderr: Some(File::from(OwnedFd::from(stderr))),
             capture: Capture::new(task.output_bytes, task.logs.as_ref()),
             full,
             decided: None,
@@ -230,19 +234,8 @@ impl Init {
 
     /// What the last command wrote into files that match, each with its name relative to the workspace.
     pub(crate) fn results(&mut self, globs: Vec<String>) -> Result<Vec<ResultFile>, AttendError> {
-        if !self.healthy {
-            return Err(AttendError::Lost);
-        }
-        self.healthy = false;
-        wire::send(&self.line, &Order::Results { globs }, &[]).or(Err(AttendError::Lost))?;
-        let answer = wire::receive::<Result<Results, Refusal>>(&self.line);
         let (Results(found), passed) =
-            match answer.map_err(system("reading what a command wrote"))? {
-                Some((Ok(results), passed)) => (results, passed),
-                Some((Err(refusal), _)) => return Err(AttendError::Refused(refusal)),
-                None => return Err(AttendError::Lost),
-            };
-        self.healthy = true;
+            self.ask(&Order::Results { globs }, &[], "reading what a command wrote")?;
         let mut bytes = File::from(passed.into_iter().next().ok_or(AttendError::Lost)?);
         let read = |(name, size): (String, u64)| {
             let mut read = Vec::new();
@@ -251,6 +244,46 @@ impl Init {
         };
         let read: io::Result<Vec<ResultFile>> = found.into_iter().map(read).collect();
         read.map_err(system("reading what a command wrote"))
+    }
+
+    /// Puts those protected files back that a command has altered.
+    pub(crate) fn restore(&mut self, protected: &ProtectedFiles) -> Result<Restored, AttendError> {
+        let stage = "putting protected files back";
+        for part in protected.parts() {
+            let order = Order::Altered { files: part.to_vec() };
+            let (altered, _) = self.ask::<Vec<usize>>(&order, &[], stage)?;
+            for file in altered.into_iter().filter_map(|it| part.get(it)) {
+                let bytes = protected.open(file).map_err(system(stage))?;
+                let passed: Vec<_> = bytes.iter().map(|it| it.as_fd()).collect();
+                let order = Order::Restore { file: file.clone() };
+                if let (Restored::NoRoom, _) = self.ask(&order, &passed, stage)? {
+                    return Ok(Restored::NoRoom);
+                }
+            }
+        }
+        Ok(Restored::AsPrepared)
+    }
+
+    /// One order that it answers at once.
+    fn ask<T: DeserializeOwned>(
+        &mut self,
+        order: &Order,
+        passed: &[BorrowedFd<'_>],
+        stage: &'static str,
+    ) -> Result<(T, Vec<OwnedFd>), AttendError> {
+        if !self.healthy {
+            return Err(AttendError::Lost);
+        }
+        self.healthy = false;
+        wire::send(&self.line, order, passed).or(Err(AttendError::Lost))?;
+        match wire::receive::<Result<T, Refusal>>(&self.line).map_err(system(stage))? {
+            Some((Ok(answer), passed)) => {
+                self.healthy = true;
+                Ok((answer, passed))
+            }
+            Some((Err(refusal), _)) => Err(AttendError::Refused(refusal)),
+            None => Err(AttendError::Lost),
+        }
     }
 
     /// Takes it down, and returns when nothing of it is left.

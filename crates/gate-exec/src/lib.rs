@@ -33,7 +33,8 @@ pub use sandbox::{
     SandboxTier, Surveyed, TierSettings, open_tier, survey,
 };
 pub use setup::SetupFailure;
+pub use wire::Restored;
 pub use workspace::{
-    EntryFault, Layers, PrepareError, PrepareSettings, Preparer, Scratch, SourceError, SourceRef,
-    SourceRole, Sources, Workspace, copy_tree,
+    EntryFault, Layers, PrepareError, PrepareSettings, Preparer, ProtectedFiles, Scratch,
+    SourceError, SourceRef, SourceRole, Sources, Workspace, copy_tree,
 };

@@ -90,6 +90,10 @@ pub const RESULTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const RESULTS_ENTRIES_MAX: usize = 200_000;
 /// Processes of an init itself, which the kernel counts with those of its commands.
 pub const OWN_PROCESSES: u64 = 3;
+/// Protected files that are compared in one go with what was prepared.
+pub const PROTECTED_AT_ONCE_MAX: usize = 1_000;
+/// The bytes of all of them together, unless one alone has more.
+pub const PROTECTED_AT_ONCE_BYTES: u64 = 256 * 1024 * 1024;
 /// A sandbox must stand within this time.
 pub const SET_UP_SECONDS: u64 = 20;
 /// Where no cgroup counts memory, each process may reserve this much beyond what all together may use.

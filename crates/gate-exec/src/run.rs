@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gate_core::limits::OUTPUT_BYTES_MAX;
 use gate_core::{
     Blame, Captured, CommandLine, Contract, Execution, Isolation, LogStream, NetworkAccess,
-    Outcome, Reading, Usage,
+    Outcome, Reading, SetupUse, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,7 @@ use crate::capture::Capture;
 use crate::logs::{LogPlace, RawLog, log_slice};
 use crate::sandbox::{Ended, Job, ResultFile, Room, SandboxError, SandboxTier};
 use crate::setup::{self, SetupFailure};
+use crate::wire::Restored;
 use crate::workspace::{Layers, Workspace};
 
 /// One acceptance command, run once; what was read in its log is added by somebody else.
@@ -164,6 +165,8 @@ pub struct Ran {
 
 /// Prepares the environment, then runs the acceptance commands one after the other; one that fails does not keep the next from running.
 ///
+/// Each starts with the protected files as they were prepared, whatever another one has done to them.
+///
 /// The time of the run begins with its first acceptance command. When it is used up, the rest is
 /// [`Outcome::NotRun`].
 ///
@@ -173,6 +176,9 @@ pub async fn run_commands(run: &Run<'_>, cancel: &CancellationToken) -> Result<R
     let limits = run.contract.limits();
     let (mut sandbox, setup) = setup::sandbox(run, cancel).await?;
     let run_ends = Instant::now() + Duration::from_secs(limits.run_seconds.into());
+    let protected = run.workspace.protected_files();
+    // Whether anything in the sandbox can have altered them.
+    let mut ran = setup != SetupUse::None;
     let mut executions = Vec::new();
     for (index, check) in run.contract.checks().iter().enumerate() {
         let Some(command) = check.command() else { continue };
@@ -180,10 +186,15 @@ pub async fn run_commands(run: &Run<'_>, cancel: &CancellationToken) -> Result<R
         let time_limit = left.min(Duration::from_secs(limits.command_seconds.into()));
         let job = run.job(command, time_limit, format!("{index:03}"));
         let failed = |it| ExecError::of(&check.id, it);
+        let no_logs = |source| ExecError::Logs { check: check.id.clone(), source };
+        let not_run = |outcome| ended_with(&job, outcome, &[]).map_err(no_logs);
         let (ended, results) = if left.is_zero() {
-            let ended = not_run(&job);
-            (ended.map_err(|source| ExecError::Logs { check: check.id.clone(), source })?, vec![])
+            (not_run(Outcome::NotRun)?, Vec::new())
+        } else if ran && sandbox.restore(&protected).await.map_err(failed)? == Restored::NoRoom {
+            let limit_bytes = limits.disk_bytes();
+            (not_run(Outcome::DiskLimitExceeded { limit_bytes })?, Vec::new())
         } else {
+            ran = true;
             let ended = sandbox.run(&job, cancel).await.map_err(failed)?;
             let results = match check.results() {
                 [] => Vec::new(),
@@ -250,10 +261,6 @@ fn signed(check: &str, command: &CommandLine, ended: Ended) -> RawExecution {
         logs,
         results: Vec::new(),
     }
-}
-
-fn not_run(job: &Job<'_>) -> io::Result<Ended> {
-    ended_with(job, Outcome::NotRun, &[])
 }
 
 /// What a command leaves that printed these chunks and ended so.

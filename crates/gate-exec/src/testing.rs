@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::init;
 use crate::run::ended_with;
 use crate::sandbox::{Ended, Job, ResultFile, Room, Sandbox, SandboxError, SandboxTier};
+use crate::wire::Restored;
+use crate::workspace::ProtectedFiles;
 
 /// A test binary's `main` is not ours, so that it becomes an init before `main` where it is asked to.
 #[used]
@@ -184,6 +186,11 @@ impl Sandbox for FakeRoom {
     /// A command that does not run writes nothing.
     async fn results(&mut self, _: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
         Ok(Vec::new())
+    }
+
+    /// Nor does it alter anything.
+    async fn restore(&mut self, _: &ProtectedFiles) -> Result<Restored, SandboxError> {
+        Ok(Restored::AsPrepared)
     }
 
     async fn with_network(

@@ -18,6 +18,8 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::workspace::Prepared;
+
 /// A message is never longer: the largest command and its variables fit.
 const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Standard output and standard error.
@@ -126,6 +128,23 @@ pub(crate) enum Order {
     Results {
         globs: Vec<String>,
     },
+    /// Tells which of these protected files are not as they were prepared: their places in the list.
+    Altered {
+        files: Vec<Prepared>,
+    },
+    /// Puts this one back, with the bytes of its one descriptor; a link has none. The answer is a [`Restored`].
+    Restore {
+        file: Prepared,
+    },
+}
+
+/// What became of protected files that a command has altered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Restored {
+    /// All are as they were prepared.
+    AsPrepared,
+    /// The commands until now have filled the disk of the run, so that they could not be put back.
+    NoRoom,
 }
 
 /// Result files, whose bytes stand in this order behind one descriptor.

@@ -17,6 +17,7 @@ mod measure;
 mod mounts;
 mod namespace;
 mod nursery;
+mod protected;
 mod results;
 mod root;
 mod serve;

@@ -17,8 +17,12 @@ use super::fence::Fence;
 use super::kill::Domain;
 use super::measure::{Looking, Reaping};
 use super::results::{self, Moment};
+use super::{protected, sys};
 use crate::limits::{CONTAINER_DISK, OWN_PROCESSES};
-use crate::wire::{self, Bounds, HowItEnded, Order, Ready, Record, Refusal, Results, SetUp, Walls};
+use crate::wire::{
+    self, Bounds, HowItEnded, Order, Ready, Record, Refusal, Restored, Results, SetUp, Walls,
+};
+use crate::workspace::Prepared;
 
 /// Less than this left is a disk that is full.
 const DISK_LEFT_BYTES_MIN: u64 = 4096;
@@ -86,6 +90,15 @@ impl<'a> Service<'a> {
                     wire::send(self.line, &answer, &[])?;
                 }
                 Order::Results { globs } => self.hand_over(&globs)?,
+                Order::Altered { files } => {
+                    let found = self.as_user(|| protected::altered(&self.set_up.directory, &files));
+                    let answer = found.map_err(Refusal::at("comparing protected files"));
+                    wire::send(self.line, &answer, &[])?;
+                }
+                Order::Restore { file } => {
+                    let answer = self.restore(&file, output.into_iter().next());
+                    wire::send(self.line, &answer, &[])?;
+                }
                 // A command that had ended before it was cut off has told so.
                 Order::CutOff => {}
             }
@@ -154,6 +167,26 @@ impl<'a> Service<'a> {
                 let refusal = Refusal::at("reading what a command wrote")(error);
                 wire::send(self.line, &Err::<Results, _>(refusal), &[])
             }
+        }
+    }
+
+    fn restore(&self, file: &Prepared, bytes: Option<OwnedFd>) -> Result<Restored, Refusal> {
+        let root = &self.set_up.directory;
+        match self.as_user(|| protected::restore(root, file, bytes)) {
+            Ok(()) => Ok(Restored::AsPrepared),
+            // Where the disk is the host's, that is nothing that a command did within its limit.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && !self.disks.is_empty() => {
+                Ok(Restored::NoRoom)
+            }
+            Err(error) => Err(Refusal::at("putting a protected file back")(error)),
+        }
+    }
+
+    /// Does something to files as the commands would, who own all that they may write.
+    fn as_user<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self.set_up.uid {
+            Some(uid) => sys::as_user_of_files(uid, work),
+            None => work(),
         }
     }
 
@@ -245,7 +278,13 @@ impl<'a> Watched<'a> {
             if gate_spoke {
                 match wire::receive::<Order>(line) {
                     Ok(Some((Order::CutOff, _))) => return Ok(End::Cut(HowItEnded::CutOff)),
-                    Ok(Some((Order::Run { .. } | Order::Results { .. }, _))) => {}
+                    Ok(Some((
+                        Order::Run { .. }
+                        | Order::Results { .. }
+                        | Order::Altered { .. }
+                        | Order::Restore { .. },
+                        _,
+                    ))) => {}
                     Ok(None) | Err(_) => return Ok(End::Alone),
                 }
             }

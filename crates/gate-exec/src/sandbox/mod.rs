@@ -28,6 +28,8 @@ use gate_core::{
 use tokio_util::sync::CancellationToken;
 
 use crate::logs::{LogPlace, RawLog};
+use crate::wire::Restored;
+use crate::workspace::ProtectedFiles;
 
 pub use profile::{PASSED_BY_DEFAULT, Profile};
 pub use survey::{Surveyed, TierSettings, open_tier, survey};
@@ -91,6 +93,12 @@ pub trait Sandbox: Send + std::fmt::Debug {
     /// # Errors
     /// When it cannot be read: the gate's fault.
     async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError>;
+
+    /// Puts protected files back where the commands until now have altered them, and only those.
+    ///
+    /// # Errors
+    /// When it cannot be done: the gate's fault.
+    async fn restore(&mut self, protected: &ProtectedFiles) -> Result<Restored, SandboxError>;
 
     /// The same place, as the commands until now have left it, with another network.
     ///

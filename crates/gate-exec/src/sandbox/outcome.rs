@@ -8,6 +8,8 @@ use tokio::task::spawn_blocking;
 use super::{Ended, Job, ResultFile, SandboxError};
 use crate::attend::{AttendError, Ending, Finished, Init};
 use crate::capture::Kept;
+use crate::wire::Restored;
+use crate::workspace::ProtectedFiles;
 
 /// What is told of a command that ended, and the error of one that somebody wanted to end.
 pub(super) fn ended(
@@ -49,19 +51,41 @@ pub(super) async fn results(
     patterns: &[PathPattern],
     tier: IsolationTier,
 ) -> Result<Vec<ResultFile>, SandboxError> {
-    let mut own = init.take().ok_or_else(|| failed(tier, AttendError::Lost))?;
     let globs = patterns.iter().map(|it| it.as_str().to_owned()).collect();
+    with_init(init, tier, |it| it.results(globs)).await
+}
+
+/// Puts back what the last command has altered, by its init. Where nothing is protected, that is asked nothing.
+pub(super) async fn restore(
+    init: &mut Option<Init>,
+    protected: &ProtectedFiles,
+    tier: IsolationTier,
+) -> Result<Restored, SandboxError> {
+    if protected.is_empty() {
+        return Ok(Restored::AsPrepared);
+    }
+    let protected = protected.clone();
+    with_init(init, tier, move |it| it.restore(&protected)).await
+}
+
+/// Something that an init does at once, on a thread that may block.
+async fn with_init<T: Send + 'static>(
+    init: &mut Option<Init>,
+    tier: IsolationTier,
+    work: impl FnOnce(&mut Init) -> Result<T, AttendError> + Send + 'static,
+) -> Result<T, SandboxError> {
+    let mut own = init.take().ok_or_else(|| failed(tier, AttendError::Lost))?;
     let work = move || {
-        let found = own.results(globs);
-        (own, found)
+        let done = work(&mut own);
+        (own, done)
     };
     let lost = |it| {
-        let (stage, source) = ("reading what a command wrote", io::Error::other(it));
+        let (stage, source) = ("a thread of the gate", io::Error::other(it));
         failed(tier, AttendError::System { stage, source })
     };
-    let (own, found) = spawn_blocking(work).await.map_err(lost)?;
+    let (own, done) = spawn_blocking(work).await.map_err(lost)?;
     *init = Some(own);
-    found.map_err(|it| failed(tier, it))
+    done.map_err(|it| failed(tier, it))
 }
 
 /// The gate's own fault, with its stage.

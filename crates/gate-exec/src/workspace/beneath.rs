@@ -7,7 +7,7 @@ use rustix::io::{Errno, Result};
 
 /// Opens the directory at `path` below `root`. No part of the path may be a link, `..`, or empty; an
 /// empty path is `root` itself.
-pub(super) fn open_directory(root: impl AsFd, path: &str) -> Result<OwnedFd> {
+pub(crate) fn open_directory(root: impl AsFd, path: &str) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = root.as_fd();
     if path.is_empty() {

@@ -9,6 +9,7 @@ use gate_core::{FileFact, ProtectedChange, Sha256Digest, TreeChange, TreePath};
 use super::cache::Lease;
 use super::ground::{Ground, Plot};
 use super::overlay::Overlay;
+use super::prepared::ProtectedFiles;
 
 /// The judged tree, and a place for what its run writes.
 ///
@@ -74,6 +75,12 @@ impl Workspace {
     #[must_use]
     pub fn protected_changes(&self) -> &[ProtectedChange] {
         &self.overlay.protected_changes
+    }
+
+    /// What the commands find at protected paths, each when it starts.
+    #[must_use]
+    pub fn protected_files(&self) -> ProtectedFiles {
+        ProtectedFiles { root: self.root(), files: Arc::clone(&self.overlay.protected) }
     }
 
     /// How the reported tree, before anything was laid over, differs from the baseline, by path.

@@ -20,6 +20,7 @@ mod layers;
 mod overlay;
 mod patch;
 mod place;
+mod prepared;
 mod protect;
 mod remove;
 mod sources;
@@ -37,15 +38,18 @@ use std::time::Duration;
 use gate_core::{PathPattern, TreePath, WorkspaceSource};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use beneath::open_directory;
 pub use copy::copy_tree;
 pub(crate) use ground::{Ground, Plot};
-pub(crate) use remove::remove_tree;
+pub(crate) use prepared::{Content, Prepared};
+pub(crate) use remove::{remove_at, remove_tree};
 
 pub use error::{EntryFault, PrepareError, SourceError, SourceRole};
 pub use ground::Scratch;
 pub use handle::Workspace;
 pub use layers::Layers;
 pub(crate) use layers::{Layer, LayerSite};
+pub use prepared::ProtectedFiles;
 
 use cache::{Bounds, Lease, TreeCache};
 use git::Mirrors;

@@ -12,6 +12,7 @@ use super::error::SourceError;
 use super::ground::Ground;
 use super::in_background;
 use super::key::Key;
+use super::prepared::{self, Prepared};
 use super::protect::{self, Globs, Plan};
 use super::writer::TreeWriter;
 
@@ -22,6 +23,8 @@ pub(super) struct Overlay {
     pub(super) tree: Sha256Digest,
     /// What the reporter had done to protected files.
     pub(super) protected_changes: Arc<[ProtectedChange]>,
+    /// What each command finds at protected paths.
+    pub(super) protected: Arc<[Prepared]>,
     /// How the report's tree differs from the baseline.
     pub(super) changes: Changes,
 }
@@ -44,7 +47,7 @@ impl Overlay {
     /// Without a baseline there is nothing to lay over, and nothing to compare with.
     pub(super) fn none(report: &Lease) -> Self {
         let (protected_changes, changes) = (Arc::default(), Changes::default());
-        Self { tree: report.digest(), protected_changes, changes }
+        Self { tree: report.digest(), protected_changes, protected: Arc::default(), changes }
     }
 }
 
@@ -75,7 +78,8 @@ pub(super) async fn lay_over(
             trees.cache.store(make(&trees.ground, (&report, &baseline), &plan, &cancel)?)
         };
         let protected_changes = plan.changes.into_iter().collect();
-        let overlay = Overlay { tree: judged.digest(), protected_changes, changes };
+        let protected = prepared::protected(judged.tree(), &globs);
+        let overlay = Overlay { tree: judged.digest(), protected_changes, protected, changes };
         trees.cache.remember_overlay(key, overlay.clone());
         Ok((overlay, judged))
     })

@@ -30,7 +30,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
 }
 
 /// Removes one entry of an open directory and all below it.
-pub(super) fn remove_at(parent: &OwnedFd, name: &CString) -> io::Result<()> {
+pub(crate) fn remove_at(parent: &OwnedFd, name: &CString) -> io::Result<()> {
     let mut round = 0;
     loop {
         match unlinkat(parent, name.as_c_str(), AtFlags::REMOVEDIR) {

@@ -119,7 +119,7 @@ impl<'a> TreeWriter<'a> {
         let (parent, name) = self.place_new(path)?;
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(if executable { 0o755 } else { 0o644 });
+        let mode = mode_of(executable);
         let file = openat(parent, name, flags, mode).map_err(refused(path))?;
         // Whatever the gate's umask is.
         fchmod(&file, mode).map_err(refused(path))?;
@@ -256,6 +256,11 @@ impl<'a> TreeWriter<'a> {
         }
         at.ok_or_else(|| SourceError::entry(entry, EntryFault::Name))
     }
+}
+
+/// The mode of a file of a tree.
+pub(super) fn mode_of(executable: bool) -> Mode {
+    Mode::from_raw_mode(if executable { 0o755 } else { 0o644 })
 }
 
 /// What the kernel refuses is the entry's fault where it is about the name, else the gate's.

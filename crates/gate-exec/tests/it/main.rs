@@ -20,6 +20,7 @@ mod made_archive;
 mod patches;
 mod protected;
 mod refused;
+mod restored;
 mod results;
 mod secrets;
 mod setup;

@@ -31,6 +31,35 @@ async fn a_non_blocking_check_is_recorded_and_does_not_prevent_a_pass() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_rewrites_protected_files_changes_no_later_check() {
+    let gate = TestGate::start("rewritten_tests").await;
+    let project = gate.project("shop").await;
+    let tests = "grep -q right answer.txt\n";
+    let baseline = samples::files(&[("install.sh", "true\n"), ("test.sh", tests)]);
+    let rewrites = "echo true > test.sh\n";
+    let check =
+        |id: &str, script: &str| json!({ "id": id, "kind": "command", "run": ["sh", script] });
+    let mut as_check = samples::contract(&check("tests", "test.sh"));
+    as_check["baseline"] = baseline.clone();
+    as_check["protected"] = json!(["test.sh"]);
+    let mut as_setup = as_check.clone();
+    as_check["checks"] = json!([check("install", "install.sh"), check("tests", "test.sh")]);
+    as_check["criteria"][0]["checks"] = json!(["install", "tests"]);
+    as_setup["environment"] = json!({ "setup": [{ "run": ["sh", "install.sh"] }] });
+    let report = |answer| {
+        samples::files(&[("install.sh", rewrites), ("test.sh", tests), ("answer.txt", answer)])
+    };
+    // The second time, what setup left is there already.
+    for contract in [&as_check, &as_setup, &as_setup] {
+        let wrong = project.judge_once(contract, &report("wrong")).await;
+        assert_eq!((&wrong["decision"], kinds(&wrong)), (&json!("FAIL"), vec!["command_failed"]));
+        assert_eq!(finding(&wrong, "command_failed")["check"], "tests");
+        let right = project.judge_once(contract, &report("right")).await;
+        assert_eq!(right["decision"], "PASS", "{right:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_file_that_is_missing_fails_with_its_name() {
     let gate = TestGate::start("missing_file").await;
     let project = gate.project("shop").await;

@@ -8,12 +8,14 @@ use gate_core::{NetworkAccess, PathPattern};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::super::outcome::{ended, failed, results};
+use super::super::outcome::{ended, failed, restore, results};
 use super::super::uids::Uid;
 use super::super::way_out::Guard;
 use super::super::{Ended, Job, ResultFile, Sandbox, SandboxError};
 use super::{CONTAINER_WORKSPACE, Seen, TIER, stage};
 use crate::attend::{self, AttendError, Init, Task};
+use crate::wire::Restored;
+use crate::workspace::ProtectedFiles;
 
 /// The commands of one run.
 #[derive(Debug)]
@@ -67,6 +69,10 @@ impl Sandbox for ContainerSandbox {
 
     async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
         results(&mut self.init, patterns, TIER).await
+    }
+
+    async fn restore(&mut self, protected: &ProtectedFiles) -> Result<Restored, SandboxError> {
+        restore(&mut self.init, protected, TIER).await
     }
 
     async fn with_network(

@@ -9,7 +9,7 @@ use rustix::process::getuid;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::super::outcome::{ended, failed, results};
+use super::super::outcome::{ended, failed, restore, results};
 use super::super::room::OwnRoom;
 use super::super::uids::Uid;
 use super::super::way_out::Guard;
@@ -18,6 +18,8 @@ use super::LocalTier;
 use super::place::sweep_shared_memory;
 use crate::attend::{self, AttendError, Init, Task};
 use crate::disk;
+use crate::wire::Restored;
+use crate::workspace::ProtectedFiles;
 
 /// The commands of one run.
 #[derive(Debug)]
@@ -76,6 +78,10 @@ impl Sandbox for LocalSandbox {
 
     async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
         results(&mut self.init, patterns, self.tier.tier).await
+    }
+
+    async fn restore(&mut self, protected: &ProtectedFiles) -> Result<Restored, SandboxError> {
+        restore(&mut self.init, protected, self.tier.tier).await
     }
 
     async fn with_network(
