@@ -15,8 +15,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, chmodat, fchmod, mkdirat, openat, readlinkat, statat,
-    symlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, chmodat, fchmod, mkdirat, openat, readlinkat,
+    statat, symlinkat,
 };
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
@@ -24,6 +24,8 @@ use sha2::{Digest as _, Sha256};
 use crate::workspace::{Content, Prepared, open_directory, remove_at};
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// How deep directories that cannot be moved are removed.
+const DEPTH_MAX: usize = 64;
 /// Read at once.
 const CHUNK_BYTES: usize = 128 * 1024;
 
@@ -58,7 +60,7 @@ pub(super) fn restore(root: &Path, file: &Prepared, bytes: Option<OwnedFd>) -> i
     for part in below(name, directory).split('/') {
         parent = enter(&parent, part)?;
     }
-    remove_at(&parent, &CString::new(own)?)?;
+    remove(&parent, &CString::new(own)?, DEPTH_MAX)?;
     match &file.content {
         Content::Link { target } => Ok(symlinkat(target, &parent, own)?),
         Content::File { mode, .. } => {
@@ -124,6 +126,21 @@ fn digest(parent: &OwnedFd, name: &str) -> io::Result<[u8; 32]> {
     }
 }
 
+/// Removes an entry and all below it. Directories of a lower layer cannot always be moved: they are emptied in their place.
+fn remove(parent: &OwnedFd, name: &CString, depth_left: usize) -> io::Result<()> {
+    match remove_at(parent, name) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices && depth_left > 0 => {}
+        done => return done,
+    }
+    let directory = openat(parent, name.as_c_str(), DIRECTORY, Mode::empty())?;
+    let names: rustix::io::Result<Vec<CString>> =
+        Dir::read_from(&directory)?.map(|it| it.map(|it| it.file_name().to_owned())).collect();
+    for name in names?.iter().filter(|it| !matches!(it.to_bytes(), b"." | b"..")) {
+        remove(&directory, name, depth_left - 1)?;
+    }
+    remove_at(parent, name)
+}
+
 /// Opens a directory in which entries can be made; what stands in its place goes.
 fn enter(parent: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
     let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -136,7 +153,7 @@ fn enter(parent: &OwnedFd, name: &str) -> io::Result<OwnedFd> {
             }
         }
         None => {
-            remove_at(parent, &CString::new(name)?)?;
+            remove(parent, &CString::new(name)?, DEPTH_MAX)?;
             mkdirat(parent, name, Mode::from_raw_mode(0o755))?;
         }
     }

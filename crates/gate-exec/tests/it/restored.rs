@@ -16,17 +16,17 @@ const SPOILERS: [&str; 4] = [
     "printf evil > tests/run; rm tests/data tests/link; printf evil > tests/link; \
         printf evil > pytest.ini; chmod 0 pytest.ini; printf 1 >> own",
     "rm -r tests/deep tests/data; printf evil > tests/deep; mkdir -p tests/data/a/b; \
-        printf evil > tests/data/a/b/c; chmod 0 tests/data/a; rm pytest.ini; ln -s own pytest.ini; \
+        printf evil > tests/data/a/b/c; chmod 500 tests/data/a; rm pytest.ini; ln -s own pytest.ini; \
         chmod 600 tests/run; chmod 555 tests; printf 2 >> own",
     "chmod 755 tests; rm -r tests; mkdir fake; printf evil > fake/run; ln -s fake tests; \
-        rm pytest.ini; mkfifo pytest.ini; printf 3 >> own",
+        rm pytest.ini; mknod pytest.ini p; printf 3 >> own",
     // What takes their place is older than every command.
     "rm -r tests; mv other tests; rm pytest.ini; mv evil.ini pytest.ini; printf 4 >> own",
 ];
 
 /// Prints all of them, then does as it likes.
 const LOOK: &str = "cat tests/run tests/data tests/deep/a pytest.ini; readlink tests/link; \
-    stat -c %a tests/run pytest.ini; cat own; \
+    find tests/run pytest.ini -printf '%m\\n'; cat own; \
     test ! -h tests && test ! -h pytest.ini && printf more >> tests/data && rm tests/deep/a";
 
 fn seen(own: &str) -> String {

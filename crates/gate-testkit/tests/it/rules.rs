@@ -45,7 +45,7 @@ async fn a_command_that_rewrites_protected_files_changes_no_later_check() {
     let mut as_setup = as_check.clone();
     as_check["checks"] = json!([check("install", "install.sh"), check("tests", "test.sh")]);
     as_check["criteria"][0]["checks"] = json!(["install", "tests"]);
-    as_setup["environment"] = json!({ "setup": [{ "run": ["sh", "install.sh"] }] });
+    as_setup["environment"] = json!({ "setup": [{ "shell": "sh install.sh" }] });
     let report = |answer| {
         samples::files(&[("install.sh", rewrites), ("test.sh", tests), ("answer.txt", answer)])
     };
