@@ -236,7 +236,8 @@ fn a_run_without_evidence_proves_nothing() {
 fn a_script_of_several_lines_stays_one() {
     let run = CommandLine::parse_shell("set -e\nmake all\n".to_owned()).unwrap();
     let mut check = command_check("tests", &["x"]);
-    check.kind = CheckKind::Command(CommandCheck { run: run.clone(), exit_code: 0, results: Vec::new() });
+    check.kind =
+        CheckKind::Command(CommandCheck { run: run.clone(), exit_code: 0, results: Vec::new() });
     let mut parts = parts();
     parts.checks = vec![check];
     let mut execution = execution(Outcome::Exited { code: 2 }, None);
