@@ -10,11 +10,12 @@ use gate_core::Reading;
 
 use crate::Input;
 use crate::channels::{self, Channel};
+use crate::classify::Class;
 use crate::clean::Log;
 use crate::combine::{Part, Source, combine};
 use crate::command::calls;
 use crate::draft::{Draft, Problem};
-use crate::limits::{DIAGNOSTICS_MAX, FAILING_TESTS_MAX};
+use crate::limits::{DIAGNOSTICS_MAX, FAILING_TESTS_MAX, NOTES_MAX};
 use crate::mask::Noise;
 use crate::parsers::{Context, LogParser};
 use crate::paths::Paths;
@@ -148,10 +149,18 @@ impl Run<'_> {
 
     fn finish(self) -> Reading {
         let (log, stream) = (self.cx.log, self.cx.input.stream);
-        let Draft { tool, counts, unfinished, failures, mut problems, .. } = combine(self.parts);
+        let found = combine(self.parts);
+        let Draft { tool, counts, unfinished, failures, mut problems, left_out, .. } = found;
         problems.extend(self.notes);
+        if left_out > 0 {
+            let message = format!("{left_out} more lines look like errors told here; not listed");
+            problems.push(Problem::note(message, Cut::default()));
+        }
         let failing = rank::failures(failures).into_iter().take(FAILING_TESTS_MAX).enumerate();
-        let problems = rank::problems(problems).into_iter().take(DIAGNOSTICS_MAX);
+        let (notes, problems): (Vec<_>, Vec<_>) =
+            rank::problems(problems).into_iter().partition(|it| it.class == Some(Class::Note));
+        let notes = notes.into_iter().take(NOTES_MAX);
+        let problems = problems.into_iter().take(DIAGNOSTICS_MAX - notes.len()).chain(notes);
         Reading {
             tool,
             tally: counts.and_then(|it| it.tally()),
@@ -189,14 +198,13 @@ fn by_banner<'p>(log: &Log, readers: &Readers<'p>) -> Vec<&'p dyn LogParser> {
     let unmarked: Vec<usize> =
         (0..parsers.len()).filter(|it| parsers[*it].marks().is_empty()).collect();
     let mut is_seen = vec![false; parsers.len()];
-    for (index, line) in log.slice(0..log.len()) {
-        if log.is_piece(index) || line.is_empty() {
-            continue;
-        }
-        let marked = marks.find_overlapping_iter(line).map(|it| owners[it.pattern().as_usize()]);
-        for at in marked.chain(unmarked.iter().copied()) {
-            is_seen[at] = is_seen[at] || parsers[at].is_banner(line);
-        }
+    let mut ask = |at: usize, line: &str| {
+        is_seen[at] = is_seen[at] || parsers[at].is_banner(line);
+    };
+    log.each_found(marks, |pattern, line| ask(owners[pattern], line));
+    if !unmarked.is_empty() {
+        let whole = log.slice(0..log.len()).filter(|it| !log.is_piece(it.0) && !it.1.is_empty());
+        whole.for_each(|(_, line)| unmarked.iter().for_each(|at| ask(*at, line)));
     }
     (0..parsers.len()).filter(|it| is_seen[*it]).map(|it| parsers[it]).collect()
 }
@@ -205,7 +213,7 @@ fn by_banner<'p>(log: &Log, readers: &Readers<'p>) -> Vec<&'p dyn LogParser> {
 fn guarded(parser: &dyn LogParser, cx: &Context<'_>) -> Draft {
     catch_unwind(AssertUnwindSafe(|| parser.read(cx))).unwrap_or_else(|_| {
         let message = format!("the gate's reader for `{}` gave up on this log", parser.tool());
-        let note = Problem::warning(message, Cut::default());
+        let note = Problem::note(message, Cut::default());
         Draft { problems: vec![note], ..Draft::default() }
     })
 }

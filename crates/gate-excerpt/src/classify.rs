@@ -3,7 +3,7 @@
 use crate::pattern::{Pattern, pattern};
 
 /// From the worst to the least; within a class the earliest line comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Class {
     /// A process died, or ran out of memory or time.
     Crash,
@@ -19,6 +19,8 @@ pub(crate) enum Class {
     Echo,
     /// It did not stop anything.
     Warning,
+    /// What the gate itself says of its reading; never crowded out.
+    Note,
 }
 
 static CRASH: Pattern = Pattern::new(|| {

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use memchr::{memchr, memchr_iter, memrchr_iter};
 use regex::bytes::Regex;
 
@@ -74,6 +75,26 @@ impl Log {
     ) -> impl DoubleEndedIterator<Item = (usize, &str)> {
         let end = range.end.min(self.len());
         (range.start.min(end)..end).map(|index| (index, self.line(index)))
+    }
+
+    /// Looks for all patterns in one pass over the text; tells each that is found in a line that is whole.
+    pub(crate) fn each_found(&self, patterns: &AhoCorasick, mut tell: impl FnMut(usize, &str)) {
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        // Mixed streams were put together again.
+        order.sort_by_key(|it| self.lines[*it].start);
+        let mut order = order.into_iter().peekable();
+        for found in patterns.find_overlapping_iter(&self.text) {
+            let (start, end) = (found.start(), found.end());
+            while order.next_if(|it| (self.lines[*it].end as usize) < end).is_some() {}
+            let Some(index) = order.peek() else { break };
+            // What stands between the lines, or in a prefix, is no line's.
+            let line = self.lines[*index];
+            if line.start as usize <= start && !line.piece {
+                tell(found.pattern().as_usize(), self.line(*index));
+            }
+        }
+        #[cfg(test)]
+        (0..self.len()).for_each(|_| work::count());
     }
 
     /// Where the line starts in the raw log.

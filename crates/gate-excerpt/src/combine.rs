@@ -72,6 +72,7 @@ fn by_tool(parts: Vec<Part>) -> Vec<Part> {
             group.draft.add_counts(counts);
         }
         group.draft.unfinished = group.draft.unfinished.saturating_add(part.draft.unfinished);
+        group.draft.left_out = group.draft.left_out.saturating_add(part.draft.left_out);
         group.draft.failures.extend(part.draft.failures);
         group.draft.problems.extend(part.draft.problems);
     }
@@ -90,6 +91,7 @@ fn partner(group: &Part, text: &[Part]) -> Option<usize> {
 fn join(text: Draft, machine: Draft) -> Draft {
     let mut joined = Draft { tool: text.tool.or(machine.tool), ..Draft::default() };
     joined.unfinished = text.unfinished.max(machine.unfinished);
+    joined.left_out = text.left_out.saturating_add(machine.left_out);
     let (counts, is_believed) = counts(text.counts, machine.counts);
     joined.counts = counts;
     joined.problems = problems(text.problems, machine.problems);
@@ -103,7 +105,7 @@ fn join(text: Draft, machine: Draft) -> Draft {
             told(machine.counts),
             told(text.counts)
         );
-        joined.problems.push(Problem::warning(message, Cut::default()));
+        joined.problems.push(Problem::note(message, Cut::default()));
     }
     joined
 }
@@ -208,6 +210,7 @@ fn merge(found: &mut Draft, part: Part) {
         found.add_counts(counts);
     }
     found.unfinished = found.unfinished.saturating_add(draft.unfinished);
+    found.left_out = found.left_out.saturating_add(draft.left_out);
     found.failures.extend(draft.failures);
     found.problems.extend(draft.problems);
 }

@@ -26,6 +26,8 @@ pub(crate) struct Draft {
     pub(crate) unfinished: u32,
     pub(crate) failures: Vec<Failure>,
     pub(crate) problems: Vec<Problem>,
+    /// Lines with problems that nobody read closely, for they are too many.
+    pub(crate) left_out: u64,
     /// Lines that are this tool's, or were printed by its tests: no other parser looks at them.
     pub(crate) taken: Vec<Range<usize>>,
 }
@@ -115,6 +117,11 @@ impl Problem {
 
     pub(crate) fn warning(message: impl Into<String>, cut: Cut) -> Self {
         Self { severity: Severity::Warning, ..Self::error(message, cut) }
+    }
+
+    /// What the gate itself has to say of its reading.
+    pub(crate) fn note(message: impl Into<String>, cut: Cut) -> Self {
+        Self { class: Some(Class::Note), ..Self::warning(message, cut) }
     }
 
     /// How much it looks like the cause of the others.

@@ -18,6 +18,7 @@ mod limits;
 #[cfg(test)]
 mod linear;
 mod localize;
+mod many;
 mod mask;
 mod matcher;
 mod matcher_file;

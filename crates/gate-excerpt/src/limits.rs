@@ -27,6 +27,14 @@ pub(crate) const FAILING_TESTS_MAX: usize = 500;
 pub(crate) const FAILING_TESTS_SHOWN_MAX: usize = 50;
 /// Errors and warnings of one reading.
 pub(crate) const DIAGNOSTICS_MAX: usize = 50;
+/// Warnings of the gate itself that are told besides, as that a file could not be read.
+pub(crate) const NOTES_MAX: usize = 10;
+/// Problems of one parser that are read closely, whatever they look like.
+pub(crate) const CLOSE_FIRST_MAX: usize = 1_000;
+/// More problems that are, because they look like none before them.
+pub(crate) const CLOSE_SHAPES_MAX: usize = 1_000;
+/// The last problems, which are as well.
+pub(crate) const CLOSE_LAST_MAX: usize = 64;
 /// A message, in one line.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 400;
 /// The expected or the actual side of a comparison.

@@ -8,41 +8,70 @@ use crate::limits::BASELINE_LINES_MAX;
 const SEED: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
 
-/// Of the line with each number, hexadecimal word, and directory masked.
-pub(crate) fn hash(line: &str) -> u64 {
-    let bytes = line.as_bytes();
-    let mut hash = SEED;
-    let mut start = 0;
-    while start < bytes.len() {
-        let end = if is_word(bytes[start]) {
-            start + bytes[start..].iter().take_while(|it| is_word(**it)).count()
-        } else {
-            start + 1
+/// What a byte is, so that each is looked up once.
+const WORD: u8 = 1;
+const DIGIT: u8 = 2;
+/// In a word that it keeps from being a hexadecimal number.
+const LETTER: u8 = 4;
+const SLASH: u8 = 8;
+
+static KINDS: [u8; 256] = kinds();
+
+const fn kinds() -> [u8; 256] {
+    let mut kinds = [0; 256];
+    let mut byte = u8::MIN;
+    loop {
+        kinds[byte as usize] = match byte {
+            b'0'..=b'9' => WORD | DIGIT,
+            b'a'..=b'f' | b'A'..=b'F' | b'x' => WORD,
+            b'_' | 0x80.. => WORD | LETTER,
+            b'/' | b'\\' => SLASH,
+            _ if byte.is_ascii_alphabetic() => WORD | LETTER,
+            _ => 0,
         };
-        let word = &bytes[start..end];
-        // Of a path, its last part counts.
-        let is_directory = is_word(word[0]) && matches!(bytes.get(end), Some(b'/' | b'\\'));
-        if !is_directory && !matches!(word, b"/" | b"\\") {
-            hash = add(hash, word);
+        if byte == u8::MAX {
+            return kinds;
         }
-        start = end;
+        byte += 1;
     }
-    hash
 }
 
-/// A word, letter by letter, without its digits; one that is a number in hexadecimal counts as one.
-fn add(hash: u64, word: &[u8]) -> u64 {
-    let has_digit = word.iter().any(u8::is_ascii_digit);
-    let is_number = has_digit && word.iter().all(|it| it.is_ascii_hexdigit() || *it == b'x');
-    let letters = word.iter().filter(|it| !has_digit || !it.is_ascii_digit());
-    let letters = letters.take(if is_number { 0 } else { usize::MAX });
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(PRIME);
-    let hash = if has_digit { step(hash, &b'#') } else { hash };
-    letters.fold(hash, step)
+/// Of the line with each number, hexadecimal word, and directory masked. One look at each byte.
+pub(crate) fn hash(line: &str) -> u64 {
+    let kind = |byte: u8| KINDS[usize::from(byte)];
+    let mut bytes = line.bytes();
+    // What is settled, and with it the letters of the word that is open, of which `seen` has the kinds.
+    let (mut hash, mut word, mut seen) = (SEED, SEED, 0);
+    loop {
+        let byte = bytes.next();
+        let is = byte.map_or(0, kind);
+        if is & DIGIT != 0 {
+            seen |= is;
+        } else if is & WORD != 0 {
+            seen |= is;
+            // The open word's letters only.
+            word = step(word, byte.unwrap_or(0));
+        } else {
+            // A number in hexadecimal counts as one; of a path, the last part counts.
+            if is & SLASH == 0 && seen != 0 {
+                hash = match (seen & DIGIT != 0, seen & LETTER != 0) {
+                    (true, false) => step(hash, b'#'),
+                    (true, true) => step(word, b'#'),
+                    (false, _) => word,
+                };
+            }
+            match byte {
+                None => return hash,
+                Some(byte) if is & SLASH == 0 => hash = step(hash, byte),
+                Some(_) => {}
+            }
+            (word, seen) = (hash, 0);
+        }
+    }
 }
 
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+const fn step(hash: u64, byte: u8) -> u64 {
+    (hash ^ byte as u64).wrapping_mul(PRIME)
 }
 
 /// What a green run prints too.

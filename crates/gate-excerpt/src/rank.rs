@@ -5,20 +5,20 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use gate_core::{Location, TestPhase};
+use gate_core::{Location, Severity, TestPhase};
 
 use crate::classify::Class;
 use crate::draft::{Failure, Problem};
 use crate::limits::ALSO_AT_MAX;
 use crate::mask;
 
-/// What makes two problems one.
-type Key = (Option<String>, u64, bool);
+/// What makes two problems one: the code, the message without its numbers, what it was called.
+type Key = (u64, u64, bool, Option<Class>);
 
 /// Ranked, each once.
-pub(crate) fn problems(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by_cached_key(|it| (it.severity, it.class()));
+pub(crate) fn problems(problems: Vec<Problem>) -> Vec<Problem> {
     let mut once: Vec<Problem> = Vec::new();
     let mut known: HashMap<Key, usize> = HashMap::new();
     for problem in problems {
@@ -30,12 +30,20 @@ pub(crate) fn problems(mut problems: Vec<Problem>) -> Vec<Problem> {
             }
         }
     }
+    // What it looks like is costly to tell, so it is asked once for each.
+    once.sort_by_cached_key(|it| (it.severity, it.class()));
     once
 }
 
 fn key(problem: &Problem) -> Key {
-    let is_warning = problem.class() == Class::Warning;
-    (problem.code.clone(), mask::hash(problem.message.trim()), is_warning)
+    let code = problem.code.as_deref().map_or(0, exact);
+    (code, mask::hash(problem.message.trim()), problem.severity == Severity::Error, problem.class)
+}
+
+fn exact(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn merge(first: &mut Problem, again: Problem) {

@@ -7,10 +7,12 @@
 use std::sync::OnceLock;
 
 use gate_core::Severity;
+use memchr::memmem;
 use regex::{Captures, Regex, RegexSet};
 
 use crate::command::Call;
 use crate::draft::{Draft, Problem};
+use crate::many::Many;
 use crate::parsers::{Context, LogParser};
 use crate::pattern::pattern;
 use crate::select::Cut;
@@ -26,6 +28,8 @@ pub(crate) struct Spec {
     pub(crate) programs: &'static [&'static str],
     /// Literals, one of which is in every banner line.
     pub(crate) marks: &'static [&'static str],
+    /// Literals that each banner line has besides: a look for them is many times faster than the banner's pattern.
+    pub(crate) needs: &'static [&'static str],
     /// A line that only this tool prints; none where it is known by its call alone.
     pub(crate) banner: Option<&'static str>,
     /// A file on a line of its own, with its rows below; its group is `file`.
@@ -35,8 +39,15 @@ pub(crate) struct Spec {
 
 impl Spec {
     /// To be completed with what the tool has.
-    pub(crate) const NONE: Self =
-        Self { tool: "", programs: &[], marks: &[], banner: None, head: None, rows: &[] };
+    pub(crate) const NONE: Self = Self {
+        tool: "",
+        programs: &[],
+        marks: &[],
+        needs: &[],
+        banner: None,
+        head: None,
+        rows: &[],
+    };
 }
 
 /// One form of a problem.
@@ -105,29 +116,54 @@ impl Table {
         })
     }
 
-    /// The problems of the lines that are this tool's to read, in their order.
-    pub(crate) fn problems(&self, cx: &Context<'_>) -> Vec<Problem> {
+    /// The problems of the lines that are this tool's to read, in their order, and the lines that were left.
+    pub(crate) fn problems(&self, cx: &Context<'_>) -> Draft {
         let compiled = self.compiled();
-        let mut problems = Vec::new();
+        let mut draft = Draft::default();
+        let mut many = Many::new();
         let mut head = None;
         let mut next = 0;
         for (index, line) in cx.lines() {
             if index < next || !compiled.any.is_match(line) {
                 continue;
             }
-            let row = compiled.rows.iter().find_map(|row| Some((row, row.0.captures(line)?)));
-            if let Some(((_, severity, more), found)) = row {
-                let mut hit = Hit::default();
-                hit.take(&found);
-                let end = hit.take_more(cx, index + 1, more);
-                hit.file = hit.file.or(head);
-                problems.push(hit.problem(cx, *severity, Cut::new(index..end, vec![index])));
-                next = end;
+            if many.is_known(line, || compiled.is_row(line)) {
+                many.skip(index, head);
+            } else if let Some(problem) = compiled.row(cx, index, head) {
+                next = problem.cut.range.end;
+                draft.problems.push(problem);
+                many.add(line);
             } else if let Some(found) = compiled.head.as_ref().and_then(|it| it.captures(line)) {
                 head = found.name("file").map(|it| it.as_str());
             }
         }
-        problems
+        for (index, head) in many.take_last() {
+            if let Some(problem) = (index >= next).then(|| compiled.row(cx, index, head)).flatten()
+            {
+                next = problem.cut.range.end;
+                draft.problems.push(problem);
+            }
+        }
+        (draft.taken, draft.left_out) = many.finish();
+        draft
+    }
+}
+
+impl Compiled {
+    fn is_row(&self, line: &str) -> bool {
+        self.rows.iter().any(|it| it.0.is_match(line))
+    }
+
+    /// The problem that starts with this line, of the file that stands above.
+    fn row(&self, cx: &Context<'_>, index: usize, head: Option<&str>) -> Option<Problem> {
+        let line = cx.log.line(index);
+        let row = self.rows.iter().find_map(|row| Some((row, row.0.captures(line)?)));
+        let ((_, severity, more), found) = row?;
+        let mut hit = Hit::default();
+        hit.take(&found);
+        let end = hit.take_more(cx, index + 1, more);
+        hit.file = hit.file.or(head);
+        Some(hit.problem(cx, *severity, Cut::new(index..end, vec![index])))
     }
 }
 
@@ -151,18 +187,22 @@ impl LogParser for Table {
 
     fn is_banner(&self, line: &str) -> bool {
         self.spec.banner.is_some()
+            && self
+                .spec
+                .needs
+                .iter()
+                .all(|it| memmem::find(line.as_bytes(), it.as_bytes()).is_some())
             && self.compiled().banner.as_ref().is_some_and(|it| it.is_match(line))
     }
 
     fn read(&self, cx: &Context<'_>) -> Draft {
-        let mut problems = self.problems(cx);
+        let mut draft = self.problems(cx);
         // A linter that fails with nothing but warnings fails because of them.
-        let has_error = problems.iter().any(|it| it.severity == Severity::Error);
-        if !has_error && !cx.input.is_green() && cx.is_named {
-            problems.iter_mut().for_each(|it| it.severity = Severity::Error);
+        if !draft.has_error() && !cx.input.is_green() && cx.is_named {
+            draft.problems.iter_mut().for_each(|it| it.severity = Severity::Error);
         }
-        let taken = problems.iter().map(|it| it.cut.range.clone()).collect();
-        Draft { problems, taken, ..Draft::default() }
+        draft.taken.extend(draft.problems.iter().map(|it| it.cut.range.clone()));
+        draft
     }
 }
 

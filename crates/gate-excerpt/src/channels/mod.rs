@@ -191,7 +191,7 @@ pub(crate) fn read(channels: &[Channel], cx: &Context<'_>, is_direct: bool) -> M
 fn read_side(channels: &[Channel], side: &Side<'_>, cx: &Context<'_>, machine: &mut Machine) {
     let mut note = |why: &str| {
         let message = format!("`{}` is not read, the log is instead: {why}", side.name);
-        machine.notes.push(Problem::warning(message, Cut::default()));
+        machine.notes.push(Problem::note(message, Cut::default()));
     };
     if side.bytes.len() > SIDE_BYTES_MAX {
         return note(&format!("it is larger than {SIDE_BYTES_MAX} bytes"));
@@ -245,7 +245,7 @@ fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &m
         let Found { draft, length } = match guarded(channel, &document, cx) {
             Ok(found) => found,
             Err(why) if why == GAVE_UP => {
-                machine.notes.push(Problem::warning(why, Cut::line(index)));
+                machine.notes.push(Problem::note(why, Cut::line(index)));
                 continue;
             }
             // What only looks like a document is text.

@@ -56,7 +56,7 @@ impl LogParser for Eslint {
     }
 
     fn marks(&self) -> &'static [&'static str] {
-        &["error", "warning", "[Error/", "[Warning/", ", col ", "Oops!"]
+        &["error  ", "warning  ", "[Error/", "[Warning/", ", Error - ", ", Warning - ", "Oops!"]
     }
 
     fn is_banner(&self, line: &str) -> bool {

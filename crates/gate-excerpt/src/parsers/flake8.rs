@@ -6,7 +6,8 @@ use crate::table::{Row, Spec, Table};
 pub(crate) static FLAKE8: Table = Table::new(Spec {
     tool: "flake8",
     programs: &["flake8", "pycodestyle", "pyflakes", "pydocstyle"],
-    marks: &[".py"],
+    marks: &[".py:", ".pyi:"],
+    needs: &[": "],
     banner: Some(r"^\S.*\.pyi?:\d+:\d+: [A-Z]{1,4}\d{3,4} [^\[]"),
     rows: &[
         Row::error(
@@ -23,7 +24,7 @@ pub(crate) static FLAKE8: Table = Table::new(Spec {
 pub(crate) static PYLINT: Table = Table::new(Spec {
     tool: "pylint",
     programs: &["pylint"],
-    marks: &["************* Module", ": E", ": W", ": C", ": R", ": F"],
+    marks: &["************* Module", ".py:"],
     banner: Some(r"^\*{13} Module |^\S.*\.py:\d+:\d+: [CRWEF]\d{4}: "),
     rows: &[
         Row::error(

@@ -54,7 +54,8 @@ impl LogParser for Ld {
             "undefined reference to ",
             "multiple definition of ",
             "Undefined symbols for architecture ",
-            "ld",
+            "ld: ",
+            "ld.",
         ]
     }
 
@@ -62,7 +63,9 @@ impl LogParser for Ld {
         line.contains("undefined reference to ")
             || line.contains("multiple definition of ")
             || line.starts_with("Undefined symbols for architecture ")
-            || (line.contains("ld") && PROGRAM.is_match(line) && SAYS.is_match(line))
+            || ((line.contains("ld: ") || line.contains("ld."))
+                && PROGRAM.is_match(line)
+                && SAYS.is_match(line))
     }
 
     fn read(&self, cx: &Context<'_>) -> Draft {

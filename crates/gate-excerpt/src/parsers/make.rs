@@ -17,6 +17,9 @@ static FILE: Pattern = Pattern::new(|| {
     pattern(r"^((?:[A-Za-z]:[\\/])?[^\s:]+):(\d+): (?:\*\*\* )(.+?)(?:  Stop\.)?$")
 });
 static NINJA: Pattern = Pattern::new(|| pattern(r"^ninja: (?:error|fatal): (.*)$"));
+/// What starts as one of these.
+static MAY: Pattern =
+    Pattern::new(|| pattern(r"^(?:\S*make\S*: |ninja: |(?:[A-Za-z]:[\\/])?[^\s:]+:\d+: )"));
 /// `ninja: error: build.ninja:3: …`
 static PLACE: Pattern = Pattern::new(|| pattern(r"^([^\s:]+):(\d+): (.*)$"));
 
@@ -55,7 +58,7 @@ impl LogParser for Make {
         if cx.calls.iter().any(is_ninja) {
             draft.tool = Some("ninja");
         }
-        for (index, line) in cx.lines().filter(|it| it.1.contains(": ")) {
+        for (index, line) in cx.lines().filter(|it| MAY.is_match(it.1)) {
             let cut = Cut::line(index);
             if let Some(found) = MAKE.captures(line) {
                 // Which makefile it is is not said.

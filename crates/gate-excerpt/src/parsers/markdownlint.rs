@@ -25,6 +25,7 @@ pub(crate) static LINKINATOR: Table = Table::new(Spec {
         Row::error(r"^(?P<message>[^,]+,(?P<code>\d+),BROKEN),(?P<file>[^,]*),.*$"),
         Row::error(r"^ +(?P<message>\[(?P<code>[045]\d*)\] \S.*)$"),
     ],
+    ..Spec::NONE
 });
 
 /// The input is named above its links.
@@ -35,4 +36,5 @@ pub(crate) static LYCHEE: Table = Table::new(Spec {
     banner: Some(r"^(?:#+ )?Errors in \S|^Issues found in \d+ inputs?\."),
     head: Some(r"^(?:(?:#+ )?Errors in |\[)(?P<file>[^\s\]]+)(?:\]:)?$"),
     rows: &[Row::error(r"^(?:[✗*×] )?(?P<message>\[(?P<code>[45]\d\d|ERROR|TIMEOUT|ERR)\] \S.*)$")],
+    ..Spec::NONE
 });

@@ -79,7 +79,7 @@ impl LogParser for Npm {
             || (line.starts_with("error ") && YARN.is_match(line))
             || (line.starts_with('➤') && BERRY.is_match(line))
             || (line.contains("ERR_PNPM_") && PNPM.is_match(line))
-            || TASK.is_match(line)
+            || (!line.starts_with("error ") && TASK.is_match(line))
     }
 
     fn read(&self, cx: &Context<'_>) -> Draft {

@@ -26,4 +26,5 @@ pub(crate) static STYLELINT: Table = Table::new(Spec {
         Row::error(r"^Error: (?P<message>.+)$"),
         Row::error(r"^ConfigurationError: (?P<message>.+)$"),
     ],
+    ..Spec::NONE
 });

@@ -6,7 +6,8 @@ use crate::table::{Row, Spec, Table};
 pub(crate) static YAMLLINT: Table = Table::new(Spec {
     tool: "yamllint",
     programs: &["yamllint"],
-    marks: &["error", "warning"],
+    marks: &["error ", "error] ", "warning ", "warning] "],
+    needs: &[" ("],
     banner: Some(r"^(?: +\d+:\d+ +|\S.*\.ya?ml:\d+:\d+: \[)(?:error|warning)\]? +.+ \([\w-]+\)$"),
     head: Some(r"^(?P<file>\S.*)$"),
     rows: &[

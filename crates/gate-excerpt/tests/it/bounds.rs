@@ -208,3 +208,24 @@ fn a_failure_among_fifty_thousand_lines_is_found() {
     let tally = reading.tally.unwrap();
     assert_eq!((tally.passed, tally.failed), (1, 1));
 }
+
+#[test]
+fn the_one_error_in_a_crowd_of_others_is_told_and_the_crowd_is_counted() {
+    let mut lines: Vec<String> =
+        (0..30_000).map(|it| format!("src/a{it}.c:{}:3: error: no field {it}", it % 900)).collect();
+    lines[20_000] = "src/b.c:1:10: fatal error: config.h: No such file or directory".to_owned();
+    lines.push("src/z.c:7:1: error: control reaches the end".to_owned());
+    let log = lines.join("\n");
+    let command = ["make".to_owned()];
+    let reading = read(&Input {
+        bytes: log.as_bytes(),
+        command: &command,
+        exit_code: Some(2),
+        ..Input::default()
+    });
+    let told: Vec<&str> = reading.diagnostics.iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(told[0], "config.h: No such file or directory");
+    assert!(told.contains(&"control reaches the end"), "{told:?}");
+    let left = reading.diagnostics.last().unwrap();
+    assert_eq!(left.message, "28935 more lines look like errors told here; not listed");
+}

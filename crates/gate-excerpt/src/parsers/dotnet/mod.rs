@@ -30,7 +30,7 @@ impl LogParser for Msbuild {
     }
 
     fn is_banner(&self, line: &str) -> bool {
-        line.contains("): error ") && build::is_error(line)
+        build::is_error(line)
     }
 
     fn read(&self, cx: &Context<'_>) -> Draft {

@@ -4,7 +4,7 @@ use crate::parsers::Context;
 use crate::pattern::{Pattern, pattern};
 
 static PREFIX: Pattern = Pattern::new(|| {
-    pattern(r"^(?:\[[\w./@:#-]{1,40}\] ?|[\w./@#-]{1,40} +\| |==\d+== ?|#\d+ [\d.]+ )")
+    pattern(r"(?-u)^(?:\[[\w./@:#-]{1,40}\] ?|[\w./@#-]{1,40} +\| |==\d+== ?|#\d+ [\d.]+ )")
 });
 
 /// Lines that are looked at to find out whether there are prefixes.

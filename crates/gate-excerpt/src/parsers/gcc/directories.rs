@@ -1,5 +1,7 @@
 //! Where a compiler was started: make says which directory it enters, and paths are relative to it.
 
+use std::rc::Rc;
+
 use crate::parsers::Context;
 use crate::pattern::{Pattern, group, pattern};
 
@@ -10,25 +12,25 @@ static ENTERS: Pattern =
 const DEPTH_MAX: usize = 64;
 
 /// The directories that make is in.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Directories {
-    open: Vec<String>,
+    open: Rc<Vec<String>>,
 }
 
 impl Directories {
     /// Looks at one line of the log.
     pub(super) fn line(&mut self, cx: &Context<'_>, line: &str) {
-        if !line.contains(" directory ") {
+        if !line.ends_with(['\'', '’']) || !line.contains(" directory ") {
             return;
         }
         let Some(found) = ENTERS.captures(line) else { return };
         let directory = cx.paths.relative(group(&found, 2));
         if group(&found, 1) == "Leaving" {
             if let Some(at) = self.open.iter().rposition(|it| *it == directory) {
-                self.open.remove(at);
+                Rc::make_mut(&mut self.open).remove(at);
             }
         } else if self.open.len() < DEPTH_MAX {
-            self.open.push(directory);
+            Rc::make_mut(&mut self.open).push(directory);
         }
     }
 

@@ -11,6 +11,7 @@ use super::{Context, LogParser};
 use crate::classify::Class;
 use crate::command::Call;
 use crate::draft::{Draft, Problem};
+use crate::many::Many;
 use crate::pattern::{Pattern, group, number, pattern};
 use crate::select::Cut;
 use directories::Directories;
@@ -21,6 +22,9 @@ static DIAGNOSTIC: Pattern = Pattern::new(|| {
         r"(fatal error|error|internal compiler error|sorry, unimplemented|warning|note): (.*)$",
     ))
 });
+/// What each diagnostic has.
+static MAY: Pattern =
+    Pattern::new(|| pattern(r"(?-u): (?:[\w,]+ )*?(?:error|unimplemented|warning|note): "));
 /// The driver speaks, without a place.
 static DRIVER: Pattern = Pattern::new(|| {
     pattern(concat!(
@@ -65,13 +69,16 @@ impl LogParser for Gcc {
         if !line.contains("error: ") && !line.contains("warning: ") {
             return false;
         }
+        // A search without groups is many times faster.
         DRIVER.is_match(line)
-            || DIAGNOSTIC.captures(line).is_some_and(|it| is_c_file(group(&it, 1)))
+            || (DIAGNOSTIC.is_match(line)
+                && DIAGNOSTIC.captures(line).is_some_and(|it| is_c_file(group(&it, 1))))
     }
 
     fn read(&self, cx: &Context<'_>) -> Draft {
         let mut directories = Directories::default();
-        let mut found = Vec::new();
+        let mut draft = Draft::default();
+        let mut many = Many::new();
         let mut seen_command = None;
         let mut next = 0;
         for (index, line) in cx.lines() {
@@ -79,19 +86,26 @@ impl LogParser for Gcc {
             if seen_command.is_none() && line.contains(" -") {
                 seen_command = COMMAND.captures(line).map(|it| program(group(&it, 1)));
             }
-            if index < next || !line.contains(": ") {
+            if index < next || !MAY.is_match(line) {
                 continue;
             }
-            if let Some(one) = located(cx, &directories, index, line) {
+            if many.is_known(line, || DIAGNOSTIC.is_match(line)) {
+                many.skip(index, directories.clone());
+            } else if let Some(one) = located(cx, &directories, index, line) {
                 next = one.cut.range.end;
-                found.push(one);
+                draft.problems.push(one);
+                many.add(line);
             } else if let Some(one) = driver(index, line) {
-                found.push(one);
+                draft.problems.push(one);
             }
         }
-        let tool = cx.calls.iter().find_map(called).or(seen_command);
-        let taken = found.iter().map(|it| it.cut.range.clone()).collect();
-        Draft { tool, problems: found, taken, ..Draft::default() }
+        let last = many.take_last().into_iter();
+        let last = last.filter_map(|(at, it)| located(cx, &it, at, cx.log.line(at)));
+        draft.problems.extend(last);
+        draft.tool = cx.calls.iter().find_map(called).or(seen_command);
+        (draft.taken, draft.left_out) = many.finish();
+        draft.taken.extend(draft.problems.iter().map(|it| it.cut.range.clone()));
+        draft
     }
 }
 

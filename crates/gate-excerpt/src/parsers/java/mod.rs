@@ -38,13 +38,12 @@ impl LogParser for Java {
     }
 
     fn marks(&self) -> &'static [&'static str] {
-        &["Exception in thread ", "error: ", "e: "]
+        &["Exception in thread ", ".java:", ".groovy:", ".scala:", ".kt:", ".kts:"]
     }
 
     fn is_banner(&self, line: &str) -> bool {
         (line.starts_with("Exception in thread ") && UNCAUGHT.is_match(line))
-            || (line.contains("error: ") && javac::is_error(line))
-            || (line.starts_with("e: ") && javac::is_error(line))
+            || ((line.contains(" error: ") || line.starts_with("e: ")) && javac::is_error(line))
     }
 
     fn read(&self, cx: &Context<'_>) -> Draft {
