@@ -13,7 +13,7 @@ use crate::channels::{self, Channel};
 use crate::classify::Class;
 use crate::clean::Log;
 use crate::combine::{Part, Source, combine};
-use crate::command::calls;
+use crate::command::{Call, calls};
 use crate::draft::{Draft, Problem};
 use crate::limits::{DIAGNOSTICS_MAX, FAILING_TESTS_MAX, NOTES_MAX};
 use crate::mask::Noise;
@@ -75,6 +75,7 @@ pub(crate) fn read(input: &Input<'_>, readers: &Readers<'_>) -> Reading {
             noise: &noise,
             taken: &[],
         },
+        known: readers.parsers,
         taken: vec![false; log.len()],
         parts: Vec::new(),
         notes: Vec::new(),
@@ -100,6 +101,7 @@ pub(crate) fn read(input: &Input<'_>, readers: &Readers<'_>) -> Reading {
 /// What is known so far.
 struct Run<'a> {
     cx: Context<'a>,
+    known: &'a [&'a dyn LogParser],
     taken: Vec<bool>,
     parts: Vec<Part>,
     notes: Vec<Problem>,
@@ -111,10 +113,7 @@ impl Run<'_> {
         let machine = channels::read(channels, &cx, is_direct);
         mark(&mut self.taken, &machine.taken);
         self.notes.extend(machine.notes);
-        let part = |it: channels::Read| {
-            let source = Source::Document { is_own: it.is_own };
-            Part { tool: it.tool, draft: it.draft, source }
-        };
+        let part = |it: channels::Read| Part { tool: it.tool, draft: it.draft, source: it.source };
         self.parts.extend(machine.drafts.into_iter().map(part));
     }
 
@@ -130,15 +129,34 @@ impl Run<'_> {
             let is_named = is_called(*parser);
             let draft = guarded(*parser, &Context { taken: &mask, is_named, ..self.cx });
             mark(&mut self.taken, &draft.taken);
-            self.parts.push(Part { tool: parser.tool(), draft, source: Source::Text });
+            let tells_figures = self.tells_figures(*parser);
+            self.parts.push(Part {
+                tool: parser.tool(),
+                draft,
+                source: Source::Text { tells_figures },
+            });
         }
+    }
+
+    /// Whether a call runs nothing but a runner that prints its figures, or no program to speak of.
+    fn is_own(&self, call: &Call) -> bool {
+        let tells =
+            |it: &&dyn LogParser| !it.is_wrapper() && it.is_called(call) && it.tells_figures(call);
+        call.is_idle() || self.known.iter().any(tells)
+    }
+
+    /// Whether the command's words run it themselves, each time so that it prints its figures.
+    fn tells_figures(&self, parser: &dyn LogParser) -> bool {
+        let mut called = self.cx.calls.iter().filter(|it| parser.is_called(it)).peekable();
+        !parser.is_wrapper() && called.peek().is_some() && called.all(|it| parser.tells_figures(it))
     }
 
     fn matchers(&mut self) {
         for matcher in self.cx.input.matchers {
             let draft = matcher.read(&Context { taken: &self.taken, ..self.cx });
             mark(&mut self.taken, &draft.taken);
-            self.parts.push(Part { tool: "", draft, source: Source::Text });
+            let source = Source::Text { tells_figures: false };
+            self.parts.push(Part { tool: "", draft, source });
         }
     }
 
@@ -149,7 +167,8 @@ impl Run<'_> {
 
     fn finish(self) -> Reading {
         let (log, stream) = (self.cx.log, self.cx.input.stream);
-        let found = combine(self.parts);
+        let is_closed = self.cx.calls.iter().all(|call| self.is_own(call));
+        let found = combine(self.parts, is_closed);
         let Draft { tool, counts, unfinished, failures, mut problems, left_out, .. } = found;
         problems.extend(self.notes);
         if left_out > 0 {
@@ -223,7 +242,6 @@ mod tests {
     use gate_core::LogStream;
 
     use super::*;
-    use crate::command::Call;
     use crate::parsers::Fallback;
 
     struct Broken;

@@ -1,7 +1,8 @@
 //! Puts together what several readers say of the same run: the text of the log, and machine-readable documents.
 //!
 //! A document names tests better than text, and text shows them better. Its figures count where the log has none, or
-//! where they are no better: a file may be left over from an earlier run, or written by a test.
+//! where they are no better: a file may be left over from an earlier run, or written by a test. A runner that always
+//! prints its figures must have printed them: a test can write a file and end the process, whose log is silent then.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -20,28 +21,39 @@ pub(crate) struct Part {
 /// Where a part comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    Text,
-    /// A machine-readable one; not its own tool's where a test may have printed it.
-    Document {
-        is_own: bool,
+    Text {
+        /// Whether the words of the command run the tool, and so that it ends with its figures.
+        tells_figures: bool,
     },
+    /// A machine-readable file.
+    File,
+    /// The same in the log; not its own tool's where a test may have printed it.
+    Printed { is_own: bool },
 }
 
-/// All parts as one.
-pub(crate) fn combine(parts: Vec<Part>) -> Draft {
+/// All parts as one. Whether the words of the command name all that it runs, and each of it prints its figures: then
+/// the files of other tools have none that count.
+pub(crate) fn combine(parts: Vec<Part>, is_closed: bool) -> Draft {
     let (mut machine, mut text): (Vec<Part>, Vec<Part>) =
-        parts.into_iter().partition(|it| it.source != Source::Text);
+        parts.into_iter().partition(|it| !matches!(it.source, Source::Text { .. }));
+    let mut distrusted: Vec<Problem> = distrust(&mut machine, &text).into_iter().collect();
     // Where a runner speaks for itself, what looks like another one's document is what its tests printed.
     if text.iter().any(|it| it.draft.counts.is_some()) {
         let is_stray = |it: &Part| {
-            it.source == Source::Document { is_own: false }
+            it.source == Source::Printed { is_own: false }
                 && text.iter().all(|text| text.tool != it.tool)
         };
         machine.retain(|it| !is_stray(it) || it.draft.counts.is_none());
     }
     let mut all: Vec<Part> = Vec::new();
-    for group in by_tool(machine) {
+    for mut group in by_tool(machine) {
         let partner = partner(&group, &text);
+        let is_foreign = partner.is_none() && is_closed && group.source == Source::File;
+        if let Some(counts) = group.draft.counts.take_if(|_| is_foreign) {
+            let told = figures(counts);
+            let message = format!("{told} in a file of a tool that was not run do not count");
+            distrusted.push(Problem::note(message, Cut::default()));
+        }
         match partner {
             Some(at) => all.push(Part {
                 draft: join(text.remove(at).draft, group.draft),
@@ -53,7 +65,28 @@ pub(crate) fn combine(parts: Vec<Part>) -> Draft {
     all.extend(text);
     let mut found = Draft::default();
     all.into_iter().for_each(|it| merge(&mut found, it));
+    found.problems.extend(distrusted);
     found
+}
+
+/// Takes the figures from all files where a runner did not print its own; says so.
+fn distrust(machine: &mut [Part], text: &[Part]) -> Option<Problem> {
+    let has_printed = |it: &Part| it.source != Source::File && it.draft.counts.is_some();
+    let told: Vec<&str> = machine.iter().filter(|it| has_printed(it)).map(|it| it.tool).collect();
+    let is_silent = |it: &&Part| {
+        it.source == Source::Text { tells_figures: true }
+            && (it.draft.counts.is_none() || it.draft.unfinished > 0)
+            && !told.contains(&it.tool)
+    };
+    let silent = text.iter().find(is_silent)?;
+    let files = machine.iter_mut().filter(|it| it.source == Source::File);
+    let taken = files.filter_map(|it| it.draft.counts.take()).reduce(Counts::plus)?;
+    let message = format!(
+        "{} in machine-readable files do not count: `{}` prints its own figures when it ends, and the log lacks them",
+        figures(taken),
+        silent.tool
+    );
+    Some(Problem::note(message, Cut::default()))
 }
 
 fn group_of(tool: &'static str, source: Source) -> Part {
@@ -227,33 +260,32 @@ mod tests {
         Part { tool, draft, source }
     }
 
-    const FILE: Source = Source::Document { is_own: true };
+    const FILE: Source = Source::File;
+    const TEXT: Source = Source::Text { tells_figures: true };
 
     fn told(parts: Vec<Part>) -> (Option<u64>, u64, Vec<String>) {
-        let all = combine(parts);
+        let all = combine(parts, false);
         let counts = all.counts.unwrap();
         (counts.passed, counts.failed, all.failures.into_iter().map(|it| it.name).collect())
     }
 
     #[test]
     fn a_document_and_the_text_of_one_run_count_once() {
-        let parts = vec![
-            part("", FILE, 3, &["a.test_b"]),
-            part("pytest", Source::Text, 3, &["a.py::test_b"]),
-        ];
+        let parts =
+            vec![part("", FILE, 3, &["a.test_b"]), part("pytest", TEXT, 3, &["a.py::test_b"])];
         assert_eq!(told(parts), (Some(3), 1, vec!["a.py::test_b".to_owned()]));
     }
 
     #[test]
     fn a_document_that_looks_better_than_its_log_is_not_believed() {
-        let parts = vec![part("jest", FILE, 9, &[]), part("jest", Source::Text, 1, &["x"])];
+        let parts = vec![part("jest", FILE, 9, &[]), part("jest", TEXT, 1, &["x"])];
         assert_eq!(told(parts), (Some(1), 1, vec!["x".to_owned()]));
     }
 
     #[test]
     fn a_document_that_a_test_may_have_printed_does_not_count() {
-        let printed = Source::Document { is_own: false };
-        let parts = vec![part("tap", printed, 9, &[]), part("jest", Source::Text, 1, &[])];
+        let printed = Source::Printed { is_own: false };
+        let parts = vec![part("tap", printed, 9, &[]), part("jest", TEXT, 1, &[])];
         assert_eq!(told(parts), (Some(1), 0, vec![]));
     }
 

@@ -37,6 +37,12 @@ const WRAPPERS: [&str; 30] = [
 /// Package managers that run the rest only after one of these words.
 const MANAGERS: [&str; 3] = ["npm", "pnpm", "yarn"];
 
+/// Words of a shell that run no test, and write none of its files.
+const IDLE: [&str; 20] = [
+    "cd", "export", "set", "unset", "true", "false", "echo", "printf", "mkdir", "rm", "exit",
+    "test", "[", "if", "then", "fi", "tee", "tail", "head", "grep",
+];
+
 /// One program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
@@ -50,6 +56,28 @@ impl Call {
     pub(crate) fn subcommand(&self) -> &str {
         let is_word = |it: &&String| !it.starts_with(['-', '+']);
         self.args.iter().find(is_word).map_or("", String::as_str)
+    }
+
+    /// Whether it is a shell's own step.
+    pub(crate) fn is_idle(&self) -> bool {
+        IDLE.contains(&self.program.as_str())
+    }
+
+    /// The values of an option, in whichever form: `--reporter dot`, `--reporter=dot`, `-Rdot`.
+    pub(crate) fn values<'c>(&'c self, names: &'c [&str]) -> impl Iterator<Item = &'c str> {
+        self.args.iter().enumerate().filter_map(move |(at, arg)| {
+            names.iter().find_map(|name| match arg.strip_prefix(name)? {
+                "" => self.args.get(at + 1).map(String::as_str),
+                rest if name.starts_with("--") => rest.strip_prefix(['=', ':']),
+                rest => Some(rest.trim_start_matches(['=', ':'])),
+            })
+        })
+    }
+
+    /// Whether an option chooses nothing, or one of these among others.
+    pub(crate) fn chooses(&self, names: &[&str], of: &[&str]) -> bool {
+        let mut values = self.values(names).peekable();
+        values.peek().is_none() || values.any(|it| it.split(',').any(|it| of.contains(&it)))
     }
 
     pub(crate) fn has_arg(&self, wanted: &str) -> bool {
@@ -147,6 +175,23 @@ mod tests {
     fn a_script_is_read_call_by_call() {
         let script = "cd x && cargo test; rc=$?; (npx jest --ci) | tail";
         assert_eq!(programs(&["sh", "-c", script]), ["cd", "cargo", "jest", "tail"]);
+    }
+
+    #[test]
+    fn an_option_has_its_values_in_each_form() {
+        let call = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            calls(&words).remove(0)
+        };
+        for words in
+            [["mocha", "--reporter=dot", "x"], ["mocha", "-R", "dot"], ["mocha", "-Rdot", "x"]]
+        {
+            let call = call(&words);
+            assert_eq!(call.values(&["--reporter", "-R"]).collect::<Vec<_>>(), ["dot"]);
+            assert!(call.chooses(&["--reporter", "-R"], &["spec", "dot"]));
+            assert!(!call.chooses(&["--reporter", "-R"], &["spec"]));
+        }
+        assert!(call(&["mocha", "--reporter-options", "x"]).chooses(&["--reporter"], &["spec"]));
     }
 
     #[test]

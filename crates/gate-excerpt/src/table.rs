@@ -28,7 +28,7 @@ pub(crate) struct Spec {
     pub(crate) programs: &'static [&'static str],
     /// Literals, one of which is in every banner line.
     pub(crate) marks: &'static [&'static str],
-    /// Literals that each banner line has besides: a look for them is many times faster than the banner's pattern.
+    /// Literals, one of which is in every banner line as well, if any: a look for them is faster than the pattern.
     pub(crate) needs: &'static [&'static str],
     /// A line that only this tool prints; none where it is known by its call alone.
     pub(crate) banner: Option<&'static str>,
@@ -181,17 +181,19 @@ impl LogParser for Table {
         })
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         self.spec.marks
     }
 
     fn is_banner(&self, line: &str) -> bool {
-        self.spec.banner.is_some()
-            && self
-                .spec
-                .needs
-                .iter()
-                .all(|it| memmem::find(line.as_bytes(), it.as_bytes()).is_some())
+        let Spec { banner, needs, .. } = self.spec;
+        let has = |it: &&str| memmem::find(line.as_bytes(), it.as_bytes()).is_some();
+        banner.is_some()
+            && (needs.is_empty() || needs.iter().any(has))
             && self.compiled().banner.as_ref().is_some_and(|it| it.is_match(line))
     }
 

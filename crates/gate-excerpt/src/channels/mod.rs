@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::Side;
+use crate::combine::Source;
 use crate::draft::{Draft, Problem};
 use crate::limits::{DOCUMENT_TRIES_MAX, DOCUMENTS_MAX, SIDE_BYTES_MAX, SIDES_MAX};
 use crate::parsers::Context;
@@ -164,8 +165,7 @@ pub(crate) struct Found {
 pub(crate) struct Read {
     pub(crate) tool: &'static str,
     pub(crate) draft: Draft,
-    /// Whether it is a file, or the command's words name its tool: else a test may have printed it.
-    pub(crate) is_own: bool,
+    pub(crate) source: Source,
 }
 
 /// What all documents say.
@@ -208,7 +208,7 @@ fn read_side(channels: &[Channel], side: &Side<'_>, cx: &Context<'_>, machine: &
     match guarded(channel, &document, cx) {
         Ok(Found { draft, .. }) => {
             let tool = draft.tool.unwrap_or(channel.tool);
-            machine.drafts.push(Read { tool, draft, is_own: true });
+            machine.drafts.push(Read { tool, draft, source: Source::File });
         }
         Err(why) => note(&why),
     }
@@ -263,7 +263,8 @@ fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &m
         if cx.input.sides.iter().any(|it| Document::file(it.bytes).bytes.trim_ascii() == text) {
             continue;
         }
-        machine.drafts.push(Read { tool: draft.tool.unwrap_or(channel.tool), draft, is_own });
+        let (tool, source) = (draft.tool.unwrap_or(channel.tool), Source::Printed { is_own });
+        machine.drafts.push(Read { tool, draft, source });
         if machine.drafts.len() >= DOCUMENTS_MAX {
             break;
         }

@@ -35,6 +35,10 @@ impl LogParser for Ajv {
         call.program == "ajv"
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["instancePath: "]
     }

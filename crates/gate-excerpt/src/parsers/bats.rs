@@ -37,6 +37,10 @@ impl LogParser for Bats {
         call.program == "bats"
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.chooses(&["--formatter", "-F"], &["tap", "tap13", "pretty"])
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[".bats, line "]
     }

@@ -54,6 +54,10 @@ impl LogParser for Coverage {
         call.program == "coverage" || call.program == "diff-cover"
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["overage", "ncovered", "ratio is"]
     }

@@ -53,6 +53,10 @@ impl LogParser for Ctest {
         call.program == "ctest" || call.program == "ctest3"
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        !call.has_arg("-Q") && !call.has_arg("--quiet")
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Test project ", "No tests were found!!!", "% tests passed"]
     }

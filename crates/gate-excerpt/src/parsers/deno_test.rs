@@ -39,6 +39,10 @@ impl LogParser for DenoTest {
         call.program == "deno" && matches!(call.subcommand(), "test" | "check" | "bench")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.chooses(&["--reporter"], &["pretty", "dot"])
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[" passed", "running "]
     }

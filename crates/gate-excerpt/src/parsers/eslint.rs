@@ -55,6 +55,10 @@ impl LogParser for Eslint {
         ROWS.is_called(call)
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["error  ", "warning  ", "[Error/", "[Warning/", ", Error - ", ", Warning - ", "Oops!"]
     }

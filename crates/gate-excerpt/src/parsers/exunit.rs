@@ -47,6 +47,10 @@ impl LogParser for Exunit {
         is_mix || (call.program == "elixir" && call.args.iter().any(|it| it.ends_with(".exs")))
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.values(&["--formatter"]).next().is_none()
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Randomized with seed ", "Running ExUnit with seed: ", "== Compilation error in file "]
     }

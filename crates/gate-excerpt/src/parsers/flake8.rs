@@ -25,6 +25,7 @@ pub(crate) static PYLINT: Table = Table::new(Spec {
     tool: "pylint",
     programs: &["pylint"],
     marks: &["************* Module", ".py:"],
+    needs: &["*** Module", ": "],
     banner: Some(r"^\*{13} Module |^\S.*\.py:\d+:\d+: [CRWEF]\d{4}: "),
     rows: &[
         Row::error(

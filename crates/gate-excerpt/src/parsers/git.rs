@@ -38,6 +38,10 @@ impl LogParser for Git {
         true
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["CONFLICT (", "patch failed: ", ": patch does not apply"]
     }

@@ -37,6 +37,10 @@ impl LogParser for Gradle {
         matches!(call.program.as_str(), "gradle" | "gradlew" | "gradlew.bat" | "gradle.bat")
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["> Task :", "* What went wrong:", "FAILURE: Build ", "Starting a Gradle Daemon"]
     }

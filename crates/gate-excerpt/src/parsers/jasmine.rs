@@ -33,6 +33,10 @@ impl LogParser for Jasmine {
         matches!(call.program.as_str(), "jasmine" | "jasmine-ts" | "jasmine-node")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.values(&["--reporter"]).next().is_none()
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Randomized with seed ", " failure"]
     }

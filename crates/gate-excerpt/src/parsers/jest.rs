@@ -34,6 +34,10 @@ impl LogParser for Jest {
         call.program == "jest"
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.chooses(&["--reporters"], &["default", "verbose", "summary"])
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Test Suites: ", "Tests: ", "No tests found, exiting"]
     }

@@ -39,6 +39,10 @@ impl LogParser for Karma {
         call.program == "karma" || (call.program == "ng" && call.subcommand() == "test")
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[": Executed "]
     }

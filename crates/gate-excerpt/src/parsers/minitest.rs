@@ -51,6 +51,11 @@ impl LogParser for Minitest {
         matches!(call.program.as_str(), "rails" | "rake" | "m") && call.args.iter().any(is_test)
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        // A task of rake's may be anything.
+        call.program != "rake"
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[" assertions, "]
     }

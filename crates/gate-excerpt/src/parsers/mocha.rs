@@ -45,6 +45,11 @@ impl LogParser for Mocha {
         matches!(call.program.as_str(), "mocha" | "_mocha") || is_cypress(call)
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        let told = ["spec", "dot", "min", "list", "nyan", "landing", "progress"];
+        is_cypress(call) || call.chooses(&["--reporter", "-R"], &told)
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[" passing ("]
     }

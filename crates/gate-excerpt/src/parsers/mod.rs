@@ -179,6 +179,13 @@ pub(crate) trait LogParser: Sync {
         &[]
     }
 
+    /// Whether such a call ends with the runner's figures in the log, whatever the tests do. Where they are missing,
+    /// the run did not end by itself, and no file that was written stands for them. `false` for what counts no
+    /// tests, prints none when all is well, or was told to print none.
+    fn tells_figures(&self, _: &Call) -> bool {
+        true
+    }
+
     /// Whether the tool runs others, whose own words explain more than its own.
     fn is_wrapper(&self) -> bool {
         false

@@ -35,6 +35,10 @@ impl LogParser for Mypy {
         matches!(call.program.as_str(), "mypy" | "dmypy")
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Found ", "Success: ", ": error: "]
     }

@@ -69,6 +69,10 @@ impl LogParser for Npm {
         true
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[NO_TEST, "npm ", "error ", "➤", "ERR_PNPM_", "Could not find ", " NX "]
     }

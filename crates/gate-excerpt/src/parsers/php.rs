@@ -39,6 +39,10 @@ impl LogParser for Php {
         true
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Fatal error: ", "Parse error: "]
     }

@@ -43,6 +43,11 @@ impl LogParser for Phpunit {
         is_phpunit(&call.program) || is_php
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        let silent = ["--no-output", "--no-results", "--teamcity", "--debug"];
+        !silent.iter().any(|it| call.has_arg(it)) && call.values(&["--printer"]).next().is_none()
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["PHPUnit "]
     }

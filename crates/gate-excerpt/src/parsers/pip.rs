@@ -56,6 +56,10 @@ impl LogParser for Pip {
             && call.program != "pip-audit"
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["ERROR: C", "No solution found", "version solving failed."]
     }

@@ -49,6 +49,10 @@ impl LogParser for Playwright {
         call.program == "playwright" && call.subcommand() == "test"
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.chooses(&["--reporter"], &["list", "line", "dot", "html", "github"])
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Running "]
     }

@@ -24,6 +24,10 @@ impl LogParser for Prettier {
         call.program == "prettier"
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Checking formatting...", "[error] ", "Code style issues"]
     }

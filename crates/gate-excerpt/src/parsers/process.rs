@@ -41,6 +41,10 @@ impl LogParser for Process {
         false
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Assertion ", "terminat", " detected ***", "(): ", ": line ", "malloc(", "corrupted "]
     }

@@ -45,6 +45,10 @@ impl LogParser for Prove {
         matches!(call.program.as_str(), "prove" | "yath")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.values(&["--formatter"]).next().is_none()
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Files=", "Test Summary Report"]
     }

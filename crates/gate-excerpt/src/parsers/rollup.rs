@@ -49,6 +49,10 @@ impl LogParser for Rollup {
         call.program == "rollup" || is_vite(call)
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["error during build:", "[!] "]
     }

@@ -43,6 +43,11 @@ impl LogParser for Rspec {
         matches!(call.program.as_str(), "rspec" | "parallel_rspec" | "turbo_tests")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        let told = ["p", "progress", "d", "doc", "documentation"];
+        call.chooses(&["--format", "-f"], &told)
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[" example", "Failed examples:"]
     }

@@ -51,6 +51,10 @@ impl LogParser for Ruff {
         call.program == "ruff"
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["fixable with ", "ould reformat: ", " would be reformatted", "No fixes available"]
     }

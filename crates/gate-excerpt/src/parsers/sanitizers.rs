@@ -56,6 +56,10 @@ impl LogParser for Sanitizers {
         false
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Sanitizer: ", ": runtime error: "]
     }

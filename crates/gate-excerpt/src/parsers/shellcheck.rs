@@ -30,6 +30,10 @@ impl LogParser for Shellcheck {
         call.program == "shellcheck"
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["SC"]
     }

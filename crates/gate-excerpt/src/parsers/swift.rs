@@ -47,6 +47,12 @@ impl LogParser for Swift {
         matches!(call.program.as_str(), "swift" | "swiftc" | "xcodebuild" | "xctest")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        let is_test =
+            matches!(call.program.as_str(), "xctest" | "xcodebuild") || call.subcommand() == "test";
+        is_test && !["--parallel", "--quiet", "-q", "-quiet"].iter().any(|it| call.has_arg(it))
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Test Suite '", ".swift:", "Test run with "]
     }

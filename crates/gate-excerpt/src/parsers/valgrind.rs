@@ -45,6 +45,10 @@ impl LogParser for Valgrind {
         true
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[
             "== Memcheck, a memory",

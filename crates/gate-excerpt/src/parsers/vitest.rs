@@ -40,6 +40,14 @@ impl LogParser for Vitest {
         call.program == "vitest"
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        // The others are for machines, or for other pages.
+        call.chooses(
+            &["--reporter", "--reporters"],
+            &["default", "basic", "verbose", "dot", "tree", "agent"],
+        )
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Test Files", "Tests ", "No test files found"]
     }

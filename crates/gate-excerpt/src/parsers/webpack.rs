@@ -42,6 +42,10 @@ impl LogParser for Webpack {
         matches!(call.program.as_str(), "webpack" | "rspack" | "webpack-cli") || is_next(call)
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["ERROR in ", " compiled with ", "Failed to compile"]
     }

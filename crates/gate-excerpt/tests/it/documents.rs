@@ -206,3 +206,94 @@ fn a_file_that_pytest_could_not_collect_comes_before_its_other_failures() {
     );
     assert_eq!(reading.failing_tests[1].location.as_ref().unwrap().line, Some(4));
 }
+
+/// Where the figures of a runner are missing, a test may have written the file and ended the process.
+#[test]
+fn a_file_alone_is_no_proof_for_a_runner_that_prints_its_figures() {
+    let started = "============================= test session starts ==============================\ncollected 2 items\n\ntest_a.py .";
+    let jest = r#"{"numTotalTestSuites":1,"numFailedTests":0,"numPassedTests":9,"numTotalTests":9,"numPendingTests":0,"testResults":[]}"#;
+    let go = "{\"Action\":\"run\",\"Package\":\"x\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"x\"}\n";
+    for (command, log, name, file) in [
+        (&["pytest", "-q", "--junitxml=junit.xml"][..], "", "junit.xml", GREEN_XML),
+        (&["pytest", "--junitxml=junit.xml"], started, "junit.xml", GREEN_XML),
+        (&["pytest"], started, "jest.json", jest),
+        (&["pytest"], started, "go.json", go),
+        (&["sh", "-c", "cd a && pytest -q"], "", "junit.xml", GREEN_XML),
+        (&["cargo", "test"], "   Compiling a v0.1.0\n", "junit.xml", GREEN_XML),
+        (&["cargo", "nextest", "run"], "", "junit.xml", GREEN_XML),
+        (&["npx", "jest"], "", "junit.xml", GREEN_XML),
+        (&["npx", "jest", "--json", "--outputFile=jest.json"], "", "jest.json", jest),
+        (&["vitest", "run", "--reporter=default", "--reporter=junit"], "", "x.xml", GREEN_XML),
+        (&["mocha", "--reporter", "dot"], "", "x.xml", GREEN_XML),
+        (&["python", "-m", "unittest"], "", "x.xml", GREEN_XML),
+        (&["node", "--test"], "", "x.xml", GREEN_XML),
+        (&["mvn", "verify"], "[INFO] Scanning for projects...\n", "x.xml", GREEN_XML),
+        (&["phpunit", "--log-junit", "x.xml"], "", "x.xml", GREEN_XML),
+        (&["rspec", "-fp", "-f", "RspecJunitFormatter"], "", "x.xml", GREEN_XML),
+        (&["mix", "test"], "", "x.xml", GREEN_XML),
+        (&["dotnet", "test", "--logger", "junit"], "", "x.xml", GREEN_XML),
+        (&["ctest", "--output-junit", "x.xml"], "", "x.xml", GREEN_XML),
+    ] {
+        let reading = reading(command, 0, log, &[(name, file)]);
+        let known = reading.counts.map_or(0, |it| it.passed.unwrap_or(0));
+        assert!(known < 2, "{command:?}, {name}: {:?}", reading.counts);
+        let told = messages(&reading);
+        assert!(told.iter().any(|it| it.contains("do not count")), "{command:?}: {told:?}");
+    }
+}
+
+#[test]
+fn a_file_counts_for_a_runner_that_was_told_to_be_silent_or_always_is() {
+    for command in [
+        &["pytest", "-qq"][..],
+        &["pytest", "-q", "-q"],
+        &["pytest", "-p", "no:terminal"],
+        &["go", "test", "./..."],
+        &["gradle", "test"],
+        &["mvn", "-q", "verify"],
+        &["dotnet", "test", "-v", "q"],
+        &["dotnet", "test", "--verbosity=quiet"],
+        &["phpunit", "--no-output"],
+        &["vitest", "run", "--reporter=junit"],
+        &["mocha", "-R", "xunit"],
+        &["rspec", "--format", "RspecJunitFormatter"],
+        &["swift", "test", "--parallel"],
+        &["make", "check"],
+        &["./check.sh"],
+    ] {
+        let reading = reading(command, 0, "", &[("x.xml", GREEN_XML)]);
+        assert_eq!(reading.counts, counts(2, 0, 0), "{command:?}");
+    }
+}
+
+#[test]
+fn a_file_names_the_tests_of_a_run_that_broke_off_and_gives_no_figures() {
+    let red = GREEN_XML.replace(
+        "name=\"test_b\"/>",
+        "name=\"test_b\"><failure message=\"assert 1 == 2\">test_a.py:5: assert</failure></testcase>",
+    );
+    let reading = reading(&["pytest", "-q"], 139, ".F", &[("junit.xml", &red)]);
+    assert_eq!((reading.counts, reading.failing_tests.len()), (None, 1));
+    assert_eq!(reading.failing_tests[0].message, "assert 1 == 2");
+}
+
+#[test]
+fn what_a_runner_prints_for_machines_is_its_own_word() {
+    let log = r#"{"numFailedTestSuites":0,"numFailedTests":0,"numPassedTestSuites":1,"numPassedTests":2,"numPendingTests":0,"numRuntimeErrorTestSuites":0,"numTodoTests":0,"numTotalTestSuites":1,"numTotalTests":2,"success":true,"testResults":[{"name":"/w/a.test.js","status":"passed","assertionResults":[{"status":"passed","title":"a","ancestorTitles":[],"failureMessages":[]},{"status":"passed","title":"b","ancestorTitles":[],"failureMessages":[]}]}]}"#;
+    for sides in [&[][..], &[("junit.xml", GREEN_XML)]] {
+        assert_eq!(reading(&["npx", "jest", "--json"], 0, log, sides).counts, counts(2, 0, 0));
+    }
+}
+
+#[test]
+fn a_file_of_a_tool_that_was_not_run_adds_no_tests() {
+    let go = "{\"Action\":\"pass\",\"Package\":\"x\",\"Test\":\"TestA\"}\n{\"Action\":\"pass\",\"Package\":\"x\"}\n";
+    let log = "collected 1 item\n\ntest_a.py .   [100%]\n\n===== 1 passed in 0.02s =====\n";
+    for command in [&["pytest"][..], &["sh", "-c", "cd a; pytest | tee out.txt"]] {
+        let reading = reading(command, 0, log, &[("go.json", go)]);
+        assert_eq!(reading.counts, counts(1, 0, 0), "{command:?}");
+        assert!(messages(&reading)[0].contains("a tool that was not run"), "{command:?}");
+    }
+    let both = ["sh", "-c", "pytest && go test -json ./... > go.json"];
+    assert_eq!(reading(&both, 0, log, &[("go.json", go)]).counts, counts(2, 0, 0));
+}

@@ -51,6 +51,10 @@ impl LogParser for Cargo {
         is_cargo || matches!(call.program.as_str(), "rustc" | "rustfmt" | "rustdoc")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        matches!(call.subcommand(), "test" | "t") && !call.has_arg("--no-run")
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &[
             "running ",

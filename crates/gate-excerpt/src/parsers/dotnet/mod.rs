@@ -53,6 +53,13 @@ impl LogParser for DotnetTest {
         (call.program == "dotnet" && is_test(call)) || call.program.starts_with("vstest.console")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        let is_quiet = |it: &str| matches!(it, "q" | "quiet");
+        let mut levels = call.values(&["-verbosity", "-v", "--verbosity"]);
+        let mut loggers = call.values(&["-l", "--logger"]);
+        !levels.any(is_quiet) && !loggers.any(|it| it.contains("verbosity=quiet"))
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["Test run summary: ", "! ", "Test summary: ", "VSTest version ", "Test run for "]
     }

@@ -81,6 +81,10 @@ impl LogParser for Fallback {
         true
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn is_banner(&self, _: &str) -> bool {
         true
     }

@@ -69,6 +69,10 @@ impl LogParser for GoTest {
         call.program == "gotestsum" || (call.program == "go" && call.subcommand() == "test")
     }
 
+    fn tells_figures(&self, _: &Call) -> bool {
+        false
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["=== RUN   ", "\t"]
     }

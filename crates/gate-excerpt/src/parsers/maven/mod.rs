@@ -24,6 +24,18 @@ impl LogParser for Maven {
         )
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        // The reports of `surefire` are its only figures then.
+        let is_silent = |it: &String| {
+            let is_quiet = it == "--quiet" || (it.starts_with("-q") && !it.starts_with("--"));
+            is_quiet
+                || it == "-l"
+                || it.starts_with("--log-file")
+                || it.contains("printSummary=false")
+        };
+        !call.args.iter().any(is_silent)
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["[INFO] Scanning for projects...", "[ERROR] Failed to execute goal ", " T E S T S"]
     }

@@ -43,6 +43,10 @@ impl LogParser for NodeTest {
         matches!(call.program.as_str(), "node" | "nodejs") && call.has_arg("--test")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        call.chooses(&["--test-reporter"], &["spec", "tap"])
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["# cancelled ", "ℹ cancelled "]
     }

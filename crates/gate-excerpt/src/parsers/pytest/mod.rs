@@ -35,6 +35,19 @@ impl LogParser for Pytest {
         matches!(call.program.as_str(), "pytest" | "py.test")
     }
 
+    fn tells_figures(&self, call: &Call) -> bool {
+        let quiet = call.args.iter().map(|it| match it.strip_prefix('-') {
+            Some("-quiet") => 1,
+            Some(flags) if !flags.starts_with('-') && flags.starts_with('q') => {
+                flags.bytes().filter(|it| *it == b'q').count()
+            }
+            Some(_) | None => 0,
+        });
+        let has_terminal =
+            call.values(&["-p"]).all(|it| it != "no:terminal" && it != "no:terminalreporter");
+        quiet.sum::<usize>() < 2 && has_terminal
+    }
+
     fn marks(&self) -> &'static [&'static str] {
         &["test session starts", " in ", "short test summary info", "usage: "]
     }
