@@ -7,6 +7,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -14,6 +15,9 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::limits::{RESULTS_BYTES_MAX, RESULTS_ENTRIES_MAX, RESULTS_MAX};
 use crate::wire::Results;
+
+/// No kernel's clock stands still for longer.
+const TICK_MS_MAX: u32 = 50;
 
 /// A moment, on the clock by which file systems say when a file was changed.
 #[derive(Debug, Clone, Copy)]
@@ -24,9 +28,22 @@ impl Moment {
         Self(clock_gettime(ClockId::RealtimeCoarse))
     }
 
-    /// Not the time that a command may set.
-    fn is_before(self, file: &Metadata) -> bool {
-        (file.ctime(), file.ctime_nsec()) > (self.0.tv_sec, self.0.tv_nsec)
+    /// Not the time that a command may set. What is as old counts too: the clock may stand still while a short command runs.
+    fn is_not_after(self, file: &Metadata) -> bool {
+        (file.ctime(), file.ctime_nsec()) >= (self.0.tv_sec, self.0.tv_nsec)
+    }
+}
+
+/// Waits until whatever is written from now on is younger than what was written before: file systems look at a clock
+/// that stands still for milliseconds at a time, and may run ahead of it.
+pub(super) fn let_a_tick_pass() {
+    let now = clock_gettime(ClockId::Realtime);
+    let is_behind = |it: Timespec| (it.tv_sec, it.tv_nsec) <= (now.tv_sec, now.tv_nsec);
+    for _ in 0..TICK_MS_MAX {
+        if !is_behind(clock_gettime(ClockId::RealtimeCoarse)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -76,7 +93,7 @@ fn find(root: &Path, globs: &[String], since: Moment) -> io::Result<Vec<(String,
                 } else if kind.is_file()
                     && let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str)
                     && wanted.is_match(name)
-                    && entry.metadata().is_ok_and(|it| since.is_before(&it))
+                    && entry.metadata().is_ok_and(|it| since.is_not_after(&it))
                 {
                     found.push((name.to_owned(), path));
                 }
@@ -135,11 +152,11 @@ mod tests {
         fs::write(home.path().join("elsewhere"), "x").unwrap();
         let since = Moment(Timespec {
             tv_sec: fs::metadata(root.join("target/old.xml")).unwrap().ctime(),
-            tv_nsec: fs::metadata(root.join("target/old.xml")).unwrap().ctime_nsec(),
+            tv_nsec: fs::metadata(root.join("target/old.xml")).unwrap().ctime_nsec() + 1,
         });
         // As long as the file system's clock stands still, what is written is no younger.
         let mut turn = 0;
-        while !since.is_before(&fs::metadata(root.join("elsewhere")).unwrap()) {
+        while !since.is_not_after(&fs::metadata(root.join("elsewhere")).unwrap()) {
             turn += 1;
             fs::write(root.join("elsewhere"), turn.to_string()).unwrap();
         }
