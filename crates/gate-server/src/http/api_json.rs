@@ -2,11 +2,12 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
@@ -17,12 +18,17 @@ use gate_core::limits::BODY_BYTES_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
+use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::problem::Problem;
 
 /// So much of a body that is too large is taken in before it is refused.
 const DISCARDED_BYTES_MAX: usize = 8 * BODY_BYTES_MAX;
+/// So long is waited for the next bytes of such a body: a client that writes nothing more can read.
+const DISCARD_SILENCE_MAX: Duration = Duration::from_millis(500);
+/// So long is such a body taken in, however steadily it arrives.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A JSON body that has the form of its published schema, with the digest of its bytes; or a JSON answer.
 #[derive(Debug)]
@@ -58,7 +64,10 @@ impl<S: Send + Sync> FromRequest<S> for RawBody {
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let format = format(request.headers())?;
         if let Err(problem) = refuse_too_large(request.headers(), BODY_BYTES_MAX as u64) {
-            discard(request.into_body()).await;
+            // Who asks first is told before it writes; to read would be to say "continue" (RFC 9110, 10.1.1).
+            if !request.headers().contains_key(EXPECT) {
+                timeout(DISCARD_TIME_MAX, discard(request.into_body())).await.ok();
+            }
             return Err(problem);
         }
         let bytes = Bytes::from_request(request, state).await.map_err(of_body_rejection)?;
@@ -108,7 +117,7 @@ fn format(headers: &HeaderMap) -> Result<Format, Problem> {
 async fn discard(body: Body) {
     let mut chunks = body.into_data_stream();
     let mut left = DISCARDED_BYTES_MAX;
-    while let Some(Ok(chunk)) = chunks.next().await {
+    while let Ok(Some(Ok(chunk))) = timeout(DISCARD_SILENCE_MAX, chunks.next()).await {
         let Some(rest) = left.checked_sub(chunk.len()) else { return };
         left = rest;
     }

@@ -61,13 +61,15 @@ async fn a_huge_body_is_refused_before_it_is_sent() {
     let gate = TestGate::start("huge_body").await;
     let _project = gate.project("shop").await;
     let archive = format!("PUT /v1/workspaces/{}?project=shop", "0".repeat(64));
-    for (line, media_type, length) in [
-        ("POST /v1/projects/shop/tasks", "application/json", 100_u64 << 20),
-        (archive.as_str(), "application/octet-stream", 1 << 40),
+    let task = "POST /v1/projects/shop/tasks";
+    for (line, media_type, length, begun) in [
+        (task, "application/json", 100_u64 << 20, "\r\n{"),
+        (task, "application/json", 100_u64 << 20, "Expect: 100-continue\r\n\r\n"),
+        (archive.as_str(), "application/octet-stream", 1 << 40, "\r\n{"),
     ] {
         let key = gate.admin_key();
         let head = format!(
-            "{line} HTTP/1.1\r\nHost: gate\r\nAuthorization: Bearer {key}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n{{"
+            "{line} HTTP/1.1\r\nHost: gate\r\nAuthorization: Bearer {key}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n{begun}"
         );
         let mut stream = say(gate.address(), &head).await;
         let mut heard = vec![0; 4096];
