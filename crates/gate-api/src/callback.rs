@@ -12,7 +12,7 @@ use crate::{DecisionWord, FindingBody, NextStepWord, TaskStateWord};
 /// Below 20 KiB: full evidence is fetched from `data.verdict_url`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CallbackPayload {
-    /// `verdict.decided`, `report.routed`, or `task.cancelled`.
+    /// `verdict.decided`, `preflight.decided`, `report.routed`, or `task.cancelled`.
     #[serde(rename = "type")]
     #[schema(example = "verdict.decided")]
     pub kind: String,
@@ -36,15 +36,15 @@ pub struct CallbackBody {
     /// The run; none where none was made.
     #[schema(required)]
     pub run_id: Option<Uuid>,
-    /// The report; none for a cancelled task without one.
+    /// The report; none of a preflight, and of a cancelled task without one.
     #[schema(required)]
     pub report_id: Option<Uuid>,
-    /// The verdict's decision; none where there is no verdict.
+    /// The verdict's decision; none where there is no verdict on a report.
     #[schema(required)]
     pub decision: Option<DecisionWord>,
     /// What the orchestrator does now.
     pub next_step: NextStepWord,
-    /// The round of the verdict.
+    /// The round of the verdict; none where there is no verdict on a report.
     #[schema(required)]
     pub round: Option<u32>,
     /// The contract's bound on rounds.

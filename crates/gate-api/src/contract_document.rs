@@ -99,6 +99,10 @@ pub struct CheckDocument {
     #[serde(default = "yes")]
     #[schema(default = true)]
     pub blocking: bool,
+    /// Whether it must say no on the untouched baseline: it is run there once, before anybody works, and a yes sends the contract back to its planner, because nobody would have to work for it. No by default.
+    #[serde(default, skip_serializing_if = "is_no")]
+    #[schema(default = false)]
+    pub fails_on_baseline: bool,
     /// `command`, `tests`: the words of the command, passed on as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 1000, example = json!(["cargo", "test"]))]
@@ -115,6 +119,9 @@ pub struct CheckDocument {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub at_least: Option<u64>,
+    /// `tests`: whether at least as many tests must be executed as on the untouched baseline, where they are counted once before anybody works. No by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_fewer_than_baseline: Option<bool>,
     /// `command`, `tests`: globs of files that the command writes for machines to read, such as JUnit XML, SARIF, or a runner's JSON. Of them only those that it wrote in this run are read; they say more exactly than its output which tests failed and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 20, example = json!(["target/nextest/ci/junit.xml"]))]
@@ -172,6 +179,11 @@ const fn yes() -> bool {
     true
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+const fn is_no(value: &bool) -> bool {
+    !*value
+}
+
 /// Reads the document that these bytes hold.
 ///
 /// # Errors
@@ -224,7 +236,9 @@ impl TryFrom<ContractDocument> for Contract {
                 let refused_baseline = baseline == Some(None);
                 let more = more.into_iter().filter(|it| {
                     // A baseline that was refused is named, so the fault would be a second one for one cause.
-                    !(refused_baseline && it.pointer == "/protected")
+                    let wants_baseline =
+                        it.pointer == "/protected" || it.pointer.ends_with("_baseline");
+                    !(refused_baseline && wants_baseline)
                 });
                 faults.extend(more.map(|it| InvalidField::new(it.pointer, it.detail)));
                 Err(faults)
@@ -261,8 +275,10 @@ fn read_checks(checks: Vec<CheckDocument>, faults: &mut Vec<InvalidField>) -> Ve
     let read = checks.into_iter().enumerate().map(|(index, check)| {
         let at = format!("/checks/{index}");
         let (id, blocking) = (check.id.clone(), check.blocking);
+        let fails_on_baseline = check.fails_on_baseline;
         let kind = read_kind(check, &at, faults);
-        Check { id, blocking, kind: kind.unwrap_or(CheckKind::Files(FilesCheck { paths: vec![] })) }
+        let kind = kind.unwrap_or(CheckKind::Files(FilesCheck { paths: vec![] }));
+        Check { blocking, fails_on_baseline, ..Check::new(id, kind) }
     });
     read.collect()
 }
@@ -278,9 +294,12 @@ fn read_kind(check: CheckDocument, at: &str, faults: &mut Vec<InvalidField>) -> 
         }
         CheckKindWord::Tests => {
             let at_least = check.at_least.unwrap_or(1);
+            let not_fewer_than_baseline = check.not_fewer_than_baseline.unwrap_or(false);
             let results = read_results(check.results, at, faults);
             let run = read_command(check.run, check.shell, at, faults)?;
-            Some(CheckKind::Tests(TestsCheck { run, at_least, results }))
+            let tests =
+                TestsCheck { at_least, not_fewer_than_baseline, results, ..TestsCheck::new(run) };
+            Some(CheckKind::Tests(tests))
         }
         CheckKindWord::Files => {
             let paths = check.paths.unwrap_or_default();
@@ -299,7 +318,9 @@ fn read_kind(check: CheckDocument, at: &str, faults: &mut Vec<InvalidField>) -> 
 fn refuse_strangers(check: &CheckDocument, at: &str, faults: &mut Vec<InvalidField>) {
     let (word, own): (_, &[&str]) = match check.kind {
         CheckKindWord::Command => ("command", &["run", "shell", "exit_code", "results"]),
-        CheckKindWord::Tests => ("tests", &["run", "shell", "at_least", "results"]),
+        CheckKindWord::Tests => {
+            ("tests", &["run", "shell", "at_least", "not_fewer_than_baseline", "results"])
+        }
         CheckKindWord::Files => ("files", &["paths"]),
     };
     let given = [
@@ -307,6 +328,7 @@ fn refuse_strangers(check: &CheckDocument, at: &str, faults: &mut Vec<InvalidFie
         ("shell", check.shell.is_some()),
         ("exit_code", check.exit_code.is_some()),
         ("at_least", check.at_least.is_some()),
+        ("not_fewer_than_baseline", check.not_fewer_than_baseline.is_some()),
         ("results", check.results.is_some()),
         ("paths", check.paths.is_some()),
     ];

@@ -16,7 +16,7 @@ pub struct EventBody {
     /// The run that it concerns.
     #[schema(required)]
     pub run_id: Option<Uuid>,
-    /// `task.registered`, `contract.amended`, `report.accepted`, `report.routed`, `run.retried`, `verdict.decided`, `task.escalated`, `task.cancelled`, …
+    /// `task.registered`, `contract.amended`, `report.accepted`, `report.routed`, `run.retried`, `verdict.decided`, `preflight.decided`, `task.escalated`, `task.cancelled`, …
     #[schema(example = "verdict.decided")]
     pub kind: String,
     /// Who: the name of an API key, or `gate`.

@@ -47,7 +47,9 @@ pub use report::{
     AgentBody, ClaimBody, ClaimStatusWord, EvidenceBody, ReasonCodeWord, ReportAccepted,
     ReportStatusWord, SubmitReport,
 };
-pub use run::{ExecutionBody, OutcomeBody, RunBody, RunPage, RunStateWord, TestCounts};
+pub use run::{
+    ExecutionBody, OutcomeBody, RunBody, RunKindWord, RunPage, RunStateWord, TestCounts,
+};
 pub use source::{
     ArchiveBody, ArchiveSource, DirectorySource, FileEncoding, FileSource, GitSourceBody,
     PatchSource, SourceBody,

@@ -8,15 +8,20 @@ use uuid::Uuid;
 
 use crate::VerdictBody;
 
-/// One pass of the gate over one report.
+/// One pass of the gate over one report, or over a contract on its untouched baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunBody {
     /// Names it in paths.
     pub id: Uuid,
     /// The task that it concerns.
     pub task_id: Uuid,
-    /// The report that it judges.
-    pub report_id: Uuid,
+    /// What it is about.
+    #[serde(default)]
+    #[schema(required)]
+    pub kind: RunKindWord,
+    /// The report that it judges; none of a preflight.
+    #[schema(required)]
+    pub report_id: Option<Uuid>,
     /// Where it stands.
     pub state: RunStateWord,
     /// Tries of the gate so far; more than one after a fault of the gate.
@@ -31,6 +36,17 @@ pub struct RunBody {
     /// The answer, once there is one.
     #[schema(required)]
     pub verdict: Option<VerdictBody>,
+}
+
+/// What a run is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKindWord {
+    /// It judges a report.
+    #[default]
+    Report,
+    /// It proves on the untouched baseline that the contract can judge: PASS says that it can, and nothing of any work.
+    Preflight,
 }
 
 /// Where a run stands.

@@ -32,7 +32,11 @@ pub struct TaskBody {
     /// The run that is queued or running.
     #[schema(required)]
     pub current_run_id: Option<Uuid>,
-    /// The newest verdict.
+    /// The run that proved the newest contract version which has a baseline, or rejected it; none before its end.
+    #[serde(default)]
+    #[schema(required)]
+    pub preflight_run_id: Option<Uuid>,
+    /// The newest verdict of a report.
     #[schema(required)]
     pub last_verdict: Option<VerdictRef>,
     /// Counts the changes of the task; its `ETag` is made of it.
@@ -86,6 +90,8 @@ pub struct CancelTask {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStateWord {
+    /// The contract is published, and the gate proves on its baseline that it can judge; nobody works on it yet.
+    Preflight,
     /// The contract is published, nothing was reported yet.
     Pending,
     /// A run is queued or running.
@@ -111,6 +117,7 @@ pub enum TaskStateWord {
 impl From<TaskState> for TaskStateWord {
     fn from(state: TaskState) -> Self {
         match state {
+            TaskState::Preflight => Self::Preflight,
             TaskState::Pending => Self::Pending,
             TaskState::Gating => Self::Gating,
             TaskState::Done => Self::Done,
@@ -128,6 +135,7 @@ impl From<TaskState> for TaskStateWord {
 impl From<TaskStateWord> for TaskState {
     fn from(word: TaskStateWord) -> Self {
         match word {
+            TaskStateWord::Preflight => Self::Preflight,
             TaskStateWord::Pending => Self::Pending,
             TaskStateWord::Gating => Self::Gating,
             TaskStateWord::Done => Self::Done,

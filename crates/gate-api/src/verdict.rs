@@ -190,6 +190,8 @@ pub enum NextStepWord {
     AnswerInput,
     /// The agent is started again later.
     RetryAfter,
+    /// The contract is proven on its baseline: an agent is started.
+    Start,
     /// Nothing more is to be done.
     Stop,
 }
@@ -249,6 +251,7 @@ impl From<NextStep> for NextStepWord {
             NextStep::AnswerInput => Self::AnswerInput,
             NextStep::RetryAfter => Self::RetryAfter,
             NextStep::Stop => Self::Stop,
+            NextStep::Start => Self::Start,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `donegate contract`: check a contract offline, publish it.
 
 use gate_api::body::BodyError;
-use gate_api::contract_document;
+use gate_api::{TaskBody, TaskStateWord, contract_document};
 use serde_json::json;
 
 use crate::api_key::ApiKey;
@@ -79,6 +79,7 @@ async fn publish(
         }
     });
     let task = published.await.map_err(|it| it.in_document(&document))?;
+    let task = patience::until_proven(&client, task, &progress).await?;
     drop(progress);
     output.note(&format!(
         "published {} of task \"{}\" in project {}",
@@ -87,5 +88,34 @@ async fn publish(
         task.project
     ));
     output.answer(&task, &task.id.to_string(), &task.id);
-    Ok(Exit::Pass)
+    tell_preflight(&client, &task, output).await
+}
+
+/// Whether the gate could prove on the baseline that the contract can judge, where it has a baseline.
+async fn tell_preflight(
+    client: &Client,
+    task: &TaskBody,
+    output: Output,
+) -> Result<Exit, CliError> {
+    let exit = match task.state {
+        TaskStateWord::Preflight => {
+            output.note("the gate has not proven it on its baseline yet; no report is taken before: `donegate wait` tells");
+            return Ok(Exit::Undecided);
+        }
+        TaskStateWord::ContractRejected => Exit::Fail,
+        TaskStateWord::NeedsHuman => Exit::NeedsPerson,
+        TaskStateWord::Pending
+        | TaskStateWord::Gating
+        | TaskStateWord::Done
+        | TaskStateWord::Rework
+        | TaskStateWord::NeedsInput
+        | TaskStateWord::Paused
+        | TaskStateWord::Failed
+        | TaskStateWord::Aborted => return Ok(Exit::Pass),
+    };
+    if let Some(run) = task.preflight_run_id {
+        let verdict = client.run(run, 0).await?.verdict;
+        output.note(&render::clean(&verdict.map(|it| it.feedback).unwrap_or_default()));
+    }
+    Ok(exit)
 }

@@ -61,6 +61,10 @@ impl Exit {
     /// Of a verdict. Only a PASS is a yes.
     pub(crate) const fn of_verdict(verdict: &VerdictBody) -> Self {
         match verdict.decision {
+            // Of a preflight, which says nothing of any work.
+            DecisionWord::Pass if matches!(verdict.next_step, NextStepWord::Start) => {
+                Self::Undecided
+            }
             DecisionWord::Pass => Self::Pass,
             DecisionWord::Fail | DecisionWord::Inconclusive
                 if matches!(verdict.next_step, NextStepWord::NeedsHuman) =>
@@ -82,7 +86,8 @@ impl Exit {
                 | NextStepWord::FixContract
                 | NextStepWord::Resume
                 | NextStepWord::RetryAfter
-                | NextStepWord::Stop,
+                | NextStepWord::Stop
+                | NextStepWord::Start,
             )
             | None => Self::Undecided,
         }
@@ -94,7 +99,8 @@ impl Exit {
             TaskStateWord::Done => Self::Pass,
             TaskStateWord::Rework => Self::Fail,
             TaskStateWord::NeedsHuman | TaskStateWord::NeedsInput => Self::NeedsPerson,
-            TaskStateWord::Pending
+            TaskStateWord::Preflight
+            | TaskStateWord::Pending
             | TaskStateWord::Gating
             | TaskStateWord::ContractRejected
             | TaskStateWord::Paused

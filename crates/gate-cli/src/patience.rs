@@ -11,6 +11,8 @@ use crate::output::Progress;
 
 /// For a command that waits for no verdict: a gate that starts again is back by then.
 pub(crate) const BRIEF: Duration = Duration::from_secs(3);
+/// So long a contract's publication waits for its preflight, which may set up an environment and run tests.
+const PREFLIGHT_PATIENCE: Duration = Duration::from_secs(120);
 /// Below a minute, where proxies begin to cut connections.
 const LONG_POLL_SECONDS_MAX: u64 = 50;
 /// Between two questions, also where the gate does not wait before it answers.
@@ -97,6 +99,24 @@ pub(crate) async fn until_judged(
 
 /// The task, as soon as it is settled; as it stands, when the time is up.
 ///
+/// Waits for the end of a task's preflight, for as long as [`PREFLIGHT_PATIENCE`].
+pub(crate) async fn until_proven(
+    client: &Client,
+    mut task: TaskBody,
+    progress: &Progress,
+) -> Result<TaskBody, CliError> {
+    let patience = Patience::new(PREFLIGHT_PATIENCE);
+    while task.state == TaskStateWord::Preflight && !patience.left().is_zero() {
+        progress.say("the gate proves the contract on its baseline");
+        let asked = Instant::now();
+        let id = task.id;
+        task = persist(patience, progress, async || client.task(id, patience.wait_seconds()).await)
+            .await?;
+        patience.pause(Duration::from_millis(POLL_GAP_MS).saturating_sub(asked.elapsed())).await;
+    }
+    Ok(task)
+}
+
 /// The gate calls a task settled on which nobody has reported yet. Who waits for it waits for its verdict.
 pub(crate) async fn until_settled(
     client: &Client,
@@ -110,6 +130,9 @@ pub(crate) async fn until_settled(
             persist(patience, progress, async || client.task(task, patience.wait_seconds()).await);
         let answer = answer.await?;
         let (gap_ms, doing) = match answer.state {
+            TaskStateWord::Preflight => {
+                (POLL_GAP_MS, "the gate proves the contract on its baseline")
+            }
             TaskStateWord::Pending => (PENDING_GAP_MS, "waiting for the first report"),
             TaskStateWord::Gating => (POLL_GAP_MS, "the gate judges"),
             TaskStateWord::Done

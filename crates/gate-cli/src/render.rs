@@ -72,6 +72,7 @@ pub(crate) fn unjudged_run(run: &RunBody) -> String {
 pub(crate) fn task(task: &TaskBody) -> String {
     let state = gate_core::TaskState::from(task.state).as_str();
     let meaning = match task.state {
+        TaskStateWord::Preflight => "the gate proves the contract on its baseline",
         TaskStateWord::Pending => "nothing was reported yet",
         TaskStateWord::Gating => "the gate has not decided yet",
         TaskStateWord::Done => "the work is done",
@@ -143,6 +144,7 @@ const fn advice(step: NextStepWord) -> &'static str {
         NextStepWord::AnswerInput => "somebody answers the agent's question",
         NextStepWord::RetryAfter => "start the agent again later",
         NextStepWord::Stop => "nothing; the task is closed",
+        NextStepWord::Start => "start an agent; the contract can judge",
     }
 }
 

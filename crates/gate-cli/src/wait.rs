@@ -82,8 +82,12 @@ fn tell_run(run: &RunBody, body: &impl serde::Serialize, output: Output) -> Exit
 
 /// The run whose verdict led to the task's state. An older verdict says nothing about where the task stands now.
 fn verdict_of(task: &TaskBody) -> Option<Uuid> {
-    let verdict = task.last_verdict.as_ref()?;
-    (state_after(verdict.next_step) == Some(task.state)).then_some(verdict.run_id)
+    let of_report = task.last_verdict.as_ref();
+    let of_report = of_report.filter(|it| state_after(it.next_step) == Some(task.state));
+    let may_be_preflights =
+        matches!(task.state, TaskStateWord::ContractRejected | TaskStateWord::NeedsHuman);
+    // Ids of runs rise with time.
+    of_report.map(|it| it.run_id).max(task.preflight_run_id.filter(|_| may_be_preflights))
 }
 
 /// Where a verdict with this next step leaves its task; none for a step that no verdict has.
@@ -96,6 +100,7 @@ pub(crate) const fn state_after(next_step: NextStepWord) -> Option<TaskStateWord
         NextStepWord::Resume
         | NextStepWord::AnswerInput
         | NextStepWord::RetryAfter
-        | NextStepWord::Stop => None,
+        | NextStepWord::Stop
+        | NextStepWord::Start => None,
     }
 }

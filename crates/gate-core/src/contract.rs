@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::{
-    Check, CommandLine, IsolationTier, NetworkAccess, PathPattern, TreePath, WorkspaceSource,
+    Check, CheckKind, CommandLine, IsolationTier, NetworkAccess, PathPattern, TreePath,
+    WorkspaceSource,
 };
 use crate::{limits, pointer};
 
@@ -260,6 +261,20 @@ impl Faults {
         self.unique("/checks", parts.checks.iter().map(|it| it.id.as_str()));
         if !parts.checks.iter().any(|it| it.blocking) {
             self.add("/checks", "no check blocks, so nothing could fail; add a blocking check");
+        }
+        if parts.baseline.is_some() {
+            return;
+        }
+        for (index, check) in parts.checks.iter().enumerate() {
+            let counts = matches!(&check.kind, CheckKind::Tests(it) if it.not_fewer_than_baseline);
+            let asks = [
+                ("fails_on_baseline", check.fails_on_baseline),
+                ("not_fewer_than_baseline", counts),
+            ];
+            for (field, _) in asks.into_iter().filter(|(_, asked)| *asked) {
+                let detail = "there is no baseline to run it on; name one, or remove this";
+                self.add(format!("/checks/{index}/{field}"), detail);
+            }
         }
     }
 

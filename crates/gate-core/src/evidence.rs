@@ -1,6 +1,6 @@
 //! Everything that the gate itself saw. Nothing in here comes from a report.
 
-use crate::{CommandLine, Isolation, Reading, Sha256Digest, TreePath};
+use crate::{BaselineTests, CommandLine, Isolation, Reading, Sha256Digest, TreePath};
 
 /// What one run saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Evidence {
     pub changes: Vec<TreeChange>,
     /// Changes beyond [`CHANGES_MAX`](crate::limits::CHANGES_MAX), which are counted and not listed.
     pub changes_left_out: u64,
+    /// What the tests did on the untouched baseline, of the checks that were run there.
+    pub baseline_tests: Vec<BaselineTests>,
 }
 
 /// One acceptance command, run once.
@@ -178,6 +180,12 @@ impl Evidence {
     #[must_use]
     pub fn execution(&self, check: &str) -> Option<&Execution> {
         self.executions.iter().find(|it| it.check == check)
+    }
+
+    /// What a check's tests did on the untouched baseline.
+    #[must_use]
+    pub fn baseline_of(&self, check: &str) -> Option<&BaselineTests> {
+        self.baseline_tests.iter().find(|it| it.check == check)
     }
 
     /// What stood at a path; a path that was not asked for is missing.

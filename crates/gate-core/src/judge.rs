@@ -29,9 +29,7 @@ pub fn judge(contract: &Contract, evidence: &Evidence) -> Judgement {
         .iter()
         .filter_map(|path| missing(path, evidence.file(path)).map(|it| unsigned(it, true)));
     let protected = evidence.protected_changes.iter().map(protected_change);
-    let findings =
-        checks.chain(deliverables).chain(protected).map(|it| name_criteria(it, contract));
-    Judgement::from_findings(findings.collect())
+    Judgement::of(checks.chain(deliverables).chain(protected).collect(), contract)
 }
 
 /// Decides by one command alone: for a log that was read outside of a run.
@@ -55,6 +53,12 @@ impl Judgement {
             first.excerpt = Some(excerpt);
         }
         self
+    }
+
+    /// From findings that each know their check; the criteria that rest on it are named here.
+    pub(crate) fn of(findings: Vec<Finding>, contract: &Contract) -> Self {
+        let named = findings.into_iter().map(|it| name_criteria(it, contract));
+        Self::from_findings(named.collect())
     }
 
     fn from_findings(mut findings: Vec<Finding>) -> Self {
@@ -93,7 +97,10 @@ const fn rank(kind: FindingKind) -> u8 {
         | FindingKind::SetupFailed
         | FindingKind::IsolationUnavailable
         | FindingKind::CommandNotFound
-        | FindingKind::CommandNotExecutable => 0,
+        | FindingKind::CommandNotExecutable
+        | FindingKind::PathMissing
+        | FindingKind::VacuousCheck
+        | FindingKind::BaselineUncounted => 0,
         FindingKind::FileMissing | FindingKind::FileEmpty => 1,
         FindingKind::CommandFailed | FindingKind::CommandKilled | FindingKind::TestFailed => 2,
         FindingKind::TimedOut
@@ -103,6 +110,7 @@ const fn rank(kind: FindingKind) -> u8 {
         | FindingKind::DiskLimit
         | FindingKind::NoTestsRan
         | FindingKind::TooFewTests
+        | FindingKind::FewerTestsThanBaseline
         | FindingKind::OutputContradictsExit => 3,
         FindingKind::NotRun | FindingKind::ProtectedFileChanged => 4,
     }
@@ -195,8 +203,10 @@ mod tests {
     fn fewer_tests_than_the_contract_asks_for_fail() {
         let mut parts = parts();
         let run = command(&["cargo", "test"]);
-        parts.checks[0].kind =
-            CheckKind::Tests(crate::check::TestsCheck { run, at_least: 12, results: Vec::new() });
+        parts.checks[0].kind = CheckKind::Tests(crate::check::TestsCheck {
+            at_least: 12,
+            ..crate::check::TestsCheck::new(run)
+        });
         let contract = Contract::parse(parts).unwrap();
         let judged = judge(&contract, &evidence(vec![execution(GREEN, tally(11, 0, 3))]));
         assert_eq!(judged.findings[0].kind, FindingKind::TooFewTests);
@@ -262,11 +272,8 @@ mod tests {
         let path = |it: &str| TreePath::parse(it).unwrap();
         let mut parts = parts();
         parts.deliverables = vec![path("guide.md")];
-        parts.checks.push(Check {
-            id: "files".to_owned(),
-            blocking: true,
-            kind: CheckKind::Files(FilesCheck { paths: vec![path("empty.rs"), path("src")] }),
-        });
+        let kind = CheckKind::Files(FilesCheck { paths: vec![path("empty.rs"), path("src")] });
+        parts.checks.push(Check::new("files", kind));
         let contract = Contract::parse(parts).unwrap();
         let mut seen = evidence(vec![execution(GREEN, tally(1, 0, 0))]);
         seen.files = vec![

@@ -24,6 +24,7 @@ mod outcome;
 mod output;
 mod path;
 pub mod pointer;
+mod preflight;
 mod report;
 pub mod retry;
 mod round;
@@ -43,7 +44,7 @@ pub use evidence::{
     ChangeKind, Evidence, Execution, FileFact, LogRef, Outcome, ProtectedChange, TreeChange, Usage,
 };
 pub use fault::Blame;
-pub use feedback::{Told, execution_report, feedback, shorten_pair};
+pub use feedback::{Told, execution_report, feedback, preflight_feedback, shorten_pair};
 pub use id::{
     CallbackId, EventId, Id, IdParseError, KeyId, Kind, LeaseToken, ReportId, RunId, TaskId,
 };
@@ -57,6 +58,9 @@ pub use output::{
     TestPhase, TestTally,
 };
 pub use path::{PathError, PathPattern, TreePath};
+pub use preflight::{
+    BaselineTests, Wanted, WantedKind, baseline_tests, conclude_preflight, preflight, wanted,
+};
 pub use report::{
     Claim, ClaimEvidence, ClaimStatus, CompletionReport, ReasonCode, ReportFault, ReportStatus,
 };

@@ -31,6 +31,8 @@ pub const INLINE_BYTES_MAX: usize = 1024 * 1024;
 pub const PATCH_BYTES_MAX: usize = 1024 * 1024;
 /// Changes against the baseline that are listed; more are counted.
 pub const CHANGES_MAX: usize = 10_000;
+/// Failing tests of the untouched baseline that are recorded of one check.
+pub const BASELINE_TESTS_MAX: usize = 1000;
 /// Changes against the baseline that an answer of the API lists, of those.
 pub const ANSWER_CHANGES_MAX: usize = 1000;
 

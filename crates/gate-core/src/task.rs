@@ -3,6 +3,8 @@
 /// The states of a task, as in the design's picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskState {
+    /// The contract is published, and the gate proves on its baseline that it can judge; nobody works on it yet.
+    Preflight,
     /// The contract is published, nothing was reported yet.
     Pending,
     /// A run is queued or running.
@@ -27,7 +29,8 @@ pub enum TaskState {
 
 impl TaskState {
     /// All of them, for documents and tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
+        Self::Preflight,
         Self::Pending,
         Self::Gating,
         Self::Done,
@@ -44,6 +47,7 @@ impl TaskState {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Preflight => "preflight",
             Self::Pending => "pending",
             Self::Gating => "gating",
             Self::Done => "done",
@@ -68,7 +72,8 @@ impl TaskState {
     pub const fn takes_reports(self) -> bool {
         match self {
             Self::Pending | Self::Rework | Self::NeedsInput | Self::Paused | Self::Failed => true,
-            Self::Gating
+            Self::Preflight
+            | Self::Gating
             | Self::Done
             | Self::NeedsHuman
             | Self::ContractRejected
@@ -87,14 +92,14 @@ impl TaskState {
             | Self::NeedsInput
             | Self::Paused
             | Self::Failed => true,
-            Self::Gating | Self::Done | Self::Aborted => false,
+            Self::Preflight | Self::Gating | Self::Done | Self::Aborted => false,
         }
     }
 
     /// Whether nothing happens any more unless somebody acts.
     #[must_use]
     pub const fn is_settled(self) -> bool {
-        !matches!(self, Self::Gating)
+        !matches!(self, Self::Preflight | Self::Gating)
     }
 
     /// Whether the task is closed for good.

@@ -22,11 +22,7 @@ pub fn parts() -> ContractParts {
         }],
         out_of_scope: Vec::new(),
         protected: Vec::new(),
-        checks: vec![Check {
-            id: "tests".to_owned(),
-            blocking: true,
-            kind: CheckKind::Tests(TestsCheck { run, at_least: 1, results: Vec::new() }),
-        }],
+        checks: vec![Check::new("tests", CheckKind::Tests(TestsCheck::new(run)))],
         environment: Environment::default(),
         limits: RunLimits::default(),
         rounds_max: 3,
@@ -49,7 +45,7 @@ pub fn contract() -> Contract {
 pub fn command_check(id: &str, words: &[&str]) -> Check {
     let kind =
         CheckKind::Command(CommandCheck { run: command(words), exit_code: 0, results: Vec::new() });
-    Check { id: id.to_owned(), blocking: true, kind }
+    Check::new(id, kind)
 }
 
 /// A command of words.
@@ -89,6 +85,7 @@ pub fn evidence(executions: Vec<Execution>) -> Evidence {
         protected_changes: Vec::new(),
         changes: Vec::new(),
         changes_left_out: 0,
+        baseline_tests: Vec::new(),
     }
 }
 

@@ -1,6 +1,9 @@
 //! The answer of a run.
 
-use crate::{Blame, Excerpt, Execution, Isolation, Sha256Digest, TaskState, TestPhase, TreeChange};
+use crate::{
+    BaselineTests, Blame, Excerpt, Execution, Isolation, Sha256Digest, TaskState, TestPhase,
+    TreeChange,
+};
 
 /// PASS, FAIL, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +35,8 @@ pub enum NextStep {
     RetryAfter,
     /// Nothing more is to be done.
     Stop,
+    /// The contract is proven: the orchestrator starts an agent.
+    Start,
 }
 
 /// Why a finding was made.
@@ -63,6 +68,8 @@ pub enum FindingKind {
     NoTestsRan,
     /// Fewer tests were executed than the contract asks for.
     TooFewTests,
+    /// Fewer tests were executed than on the untouched baseline.
+    FewerTestsThanBaseline,
     /// The exit status says yes and the summary says no, or a test binary never printed its summary.
     OutputContradictsExit,
     /// A file that the contract asks for is not there.
@@ -75,6 +82,12 @@ pub enum FindingKind {
     SourceUnusable,
     /// The baseline could not be prepared from what the contract names.
     BaselineUnusable,
+    /// A command of the contract names a path that its baseline does not have.
+    PathMissing,
+    /// A check that must fail on the untouched baseline says yes there.
+    VacuousCheck,
+    /// The tests of the baseline could not be counted.
+    BaselineUncounted,
     /// A command that prepares the environment failed.
     SetupFailed,
     /// The contract asks for more isolation than this gate can give.
@@ -157,6 +170,8 @@ pub struct Verdict {
     pub changes: Vec<TreeChange>,
     /// Changes that are counted and not listed.
     pub changes_left_out: u64,
+    /// What a preflight saw the tests do on the untouched baseline; nothing of a report's run.
+    pub baseline_tests: Vec<BaselineTests>,
     /// Markdown for the next prompt: what to fix.
     pub feedback: String,
     /// Markdown for the next prompt: what ran, what that proved, and what to fix.
@@ -188,6 +203,7 @@ impl NextStep {
             Self::AnswerInput => "answer_input",
             Self::RetryAfter => "retry_after",
             Self::Stop => "stop",
+            Self::Start => "start",
         }
     }
 }
@@ -210,12 +226,16 @@ impl FindingKind {
             Self::TestFailed => "test_failed",
             Self::NoTestsRan => "no_tests_ran",
             Self::TooFewTests => "too_few_tests",
+            Self::FewerTestsThanBaseline => "fewer_tests_than_baseline",
             Self::OutputContradictsExit => "output_contradicts_exit",
             Self::FileMissing => "file_missing",
             Self::FileEmpty => "file_empty",
             Self::ProtectedFileChanged => "protected_file_changed",
             Self::SourceUnusable => "source_unusable",
             Self::BaselineUnusable => "baseline_unusable",
+            Self::PathMissing => "path_missing",
+            Self::VacuousCheck => "vacuous_check",
+            Self::BaselineUncounted => "baseline_uncounted",
             Self::SetupFailed => "setup_failed",
             Self::IsolationUnavailable => "isolation_unavailable",
             Self::GateFault => "gate_fault",

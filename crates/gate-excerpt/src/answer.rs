@@ -166,12 +166,12 @@ fn command(input: &Input<'_>) -> CommandLine {
 fn judge(execution: &Execution, asked: Asked) -> Judgement {
     let run = execution.command.clone();
     let kind = match asked {
-        Asked::Tests => CheckKind::Tests(TestsCheck { run, at_least: 1, results: Vec::new() }),
+        Asked::Tests => CheckKind::Tests(TestsCheck::new(run)),
         Asked::Command => {
             CheckKind::Command(CommandCheck { run, exit_code: 0, results: Vec::new() })
         }
     };
-    judge_alone(&Check { id: CHECK.to_owned(), blocking: true, kind }, execution)
+    judge_alone(&Check::new(CHECK, kind), execution)
 }
 
 fn told(execution: &Execution, judgement: &Judgement) -> String {

@@ -27,7 +27,7 @@ use crate::sandbox::ResultFile;
 use crate::spawn;
 use crate::stop::{Held, KillOnDrop, Mark, Process};
 use crate::wire::{
-    self, Hello, HowItEnded, Order, Ready, Record, Refusal, Restored, Results, SetUp,
+    self, Hello, HowItEnded, Named, Order, Ready, Record, Refusal, Restored, Results, SetUp,
 };
 use crate::workspace::ProtectedFiles;
 
@@ -244,6 +244,12 @@ impl Init {
         };
         let read: io::Result<Vec<ResultFile>> = found.into_iter().map(read).collect();
         read.map_err(system("reading what a command wrote"))
+    }
+
+    /// Whether each of these is there for a command.
+    pub(crate) fn look(&mut self, wanted: Vec<Named>) -> Result<Vec<bool>, AttendError> {
+        let there = self.ask(&Order::Look { wanted }, &[], "looking for what commands name");
+        there.map(|it| it.0)
     }
 
     /// Puts those protected files back that a command has altered.

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use gate_core::limits::OUTPUT_BYTES_MAX;
 use gate_core::{
-    Blame, Captured, CommandLine, Contract, Execution, Isolation, LogStream, NetworkAccess,
-    Outcome, Reading, SetupUse, Usage,
+    Blame, Captured, Check, CommandLine, Contract, Execution, Isolation, LogStream, NetworkAccess,
+    Outcome, Reading, SetupUse, Usage, Wanted,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::Capture;
 use crate::logs::{LogPlace, RawLog, log_slice};
-use crate::sandbox::{Ended, Job, ResultFile, Room, SandboxError, SandboxTier};
+use crate::sandbox::{Ended, Job, ResultFile, Room, Sandbox, SandboxError, SandboxTier};
 use crate::setup::{self, SetupFailure};
 use crate::wire::Restored;
 use crate::workspace::{Layers, Workspace};
@@ -142,6 +142,10 @@ impl ExecError {
 pub struct Run<'a> {
     /// Whose commands.
     pub contract: &'a Contract,
+    /// Which of its checks' commands.
+    pub runs: fn(&Check) -> bool,
+    /// What is looked for before any of them is started.
+    pub wanted: &'a [Wanted],
     /// The tree that they see.
     pub workspace: &'a Workspace,
     /// How they are walled in.
@@ -155,8 +159,10 @@ pub struct Run<'a> {
 /// What the commands of a contract left.
 #[derive(Debug)]
 pub struct Ran {
-    /// One for each acceptance command, in the contract's order.
+    /// One for each acceptance command that was to run, in the contract's order.
     pub executions: Vec<RawExecution>,
+    /// What was looked for and is not there, as the commands would see it.
+    pub absent: Vec<Wanted>,
     /// How they were walled in.
     pub isolation: Isolation,
     /// The workspace, as they saw it.
@@ -177,11 +183,12 @@ pub async fn run_commands(run: &Run<'_>, cancel: &CancellationToken) -> Result<R
     let (mut sandbox, setup) = setup::sandbox(run, cancel).await?;
     let run_ends = Instant::now() + Duration::from_secs(limits.run_seconds.into());
     let protected = run.workspace.protected_files();
+    let absent = absent(run, &mut sandbox).await?;
     // Whether anything in the sandbox can have altered them.
     let mut ran = setup != SetupUse::None;
     let mut executions = Vec::new();
     for (index, check) in run.contract.checks().iter().enumerate() {
-        let Some(command) = check.command() else { continue };
+        let Some(command) = check.command().filter(|_| (run.runs)(check)) else { continue };
         let left = run_ends.saturating_duration_since(Instant::now());
         let time_limit = left.min(Duration::from_secs(limits.command_seconds.into()));
         let job = run.job(command, time_limit, format!("{index:03}"));
@@ -208,7 +215,16 @@ pub async fn run_commands(run: &Run<'_>, cancel: &CancellationToken) -> Result<R
     let kernel_uid = sandbox.kernel_uid();
     let isolation = Isolation { kernel_uid, setup, ..run.tier.isolation(limits) };
     sandbox.close().await.map_err(ExecError::open)?;
-    Ok(Ran { executions, isolation, root })
+    Ok(Ran { executions, absent, isolation, root })
+}
+
+async fn absent(run: &Run<'_>, sandbox: &mut Box<dyn Sandbox>) -> Result<Vec<Wanted>, ExecError> {
+    if run.wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let there = sandbox.look(run.wanted).await.map_err(ExecError::open)?;
+    let absent = run.wanted.iter().zip(there).filter(|(_, there)| !there);
+    Ok(absent.map(|(it, _)| it.clone()).collect())
 }
 
 impl<'a> Run<'a> {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use gate_core::{
     Isolation, IsolationTier, LogStream, NetworkAccess, Outcome, PathPattern, RunLimits, Usage,
+    Wanted,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -186,6 +187,11 @@ impl Sandbox for FakeRoom {
     /// A command that does not run writes nothing.
     async fn results(&mut self, _: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
         Ok(Vec::new())
+    }
+
+    /// Whatever is named is there.
+    async fn look(&mut self, wanted: &[Wanted]) -> Result<Vec<bool>, SandboxError> {
+        Ok(vec![true; wanted.len()])
     }
 
     /// Nor does it alter anything.

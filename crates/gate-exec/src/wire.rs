@@ -128,6 +128,10 @@ pub(crate) enum Order {
     Results {
         globs: Vec<String>,
     },
+    /// Tells of each of these whether it is there for a command: a list of yes and no.
+    Look {
+        wanted: Vec<Named>,
+    },
     /// Tells which of these protected files are not as they were prepared: their places in the list.
     Altered {
         files: Vec<Prepared>,
@@ -136,6 +140,15 @@ pub(crate) enum Order {
     Restore {
         file: Prepared,
     },
+}
+
+/// What a command names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Named {
+    /// Looked up as for executing it.
+    Program(OsString),
+    /// Relative to the workspace.
+    Path(OsString),
 }
 
 /// What became of protected files that a command has altered.

@@ -23,7 +23,7 @@ pub(crate) struct Judged {
     pub(crate) request_id: Option<String>,
 }
 
-/// `verdict.decided`.
+/// `verdict.decided`, or `preflight.decided`.
 pub(crate) fn decided(judged: &Judged, verdict: &Verdict, stamp: EventStamp) -> String {
     let body = CallbackBody {
         project: judged.project.clone(),
@@ -32,9 +32,10 @@ pub(crate) fn decided(judged: &Judged, verdict: &Verdict, stamp: EventStamp) -> 
         sequence: stamp.sequence,
         run_id: Some(judged.run.as_uuid()),
         report_id: judged.report.map(|it| it.as_uuid()),
-        decision: Some(DecisionWord::from(verdict.decision)),
+        // A receiver that reads nothing but this must not take a proven contract for finished work.
+        decision: judged.report.map(|_| DecisionWord::from(verdict.decision)),
         next_step: verdict.next_step.into(),
-        round: Some(verdict.round),
+        round: judged.report.map(|_| verdict.round),
         rounds_max: verdict.rounds_max,
         findings: verdict.findings.iter().take(FINDINGS_IN_CALLBACK_MAX).map(short).collect(),
         verdict_url: Some(format!("/v1/runs/{}/verdict", judged.run)),
@@ -42,7 +43,8 @@ pub(crate) fn decided(judged: &Judged, verdict: &Verdict, stamp: EventStamp) -> 
         traceparent: judged.traceparent.clone(),
         request_id: judged.request_id.clone(),
     };
-    write("verdict.decided", stamp.at, body)
+    let kind = if judged.report.is_some() { "verdict.decided" } else { "preflight.decided" };
+    write(kind, stamp.at, body)
 }
 
 /// What follows from a report that is not a success.

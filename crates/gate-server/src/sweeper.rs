@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
 use crate::payload::{self, Judged};
-use crate::pipeline::{announce, verdict};
+use crate::pipeline::{Of, announce, verdict};
 
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
 const REMOVE_THE_OLD_EVERY: Duration = Duration::from_secs(60);
@@ -63,17 +63,18 @@ async fn settle(store: &Store, lost: LostRun) -> Result<(), StoreError> {
     error!(run.id = %run, "gate run {run} lost its worker {} times and is given up", lost.crashes);
     let title = format!("the gate lost its worker {} times while it judged this", lost.crashes);
     let judgement = without_evidence(FindingKind::GateFault, Blame::Gate, title);
-    let verdict = verdict(judgement, None, None, lost.round, lost.lease.run());
+    let of = Of { run, round: lost.round, opens: lost.opens };
+    let verdict = verdict(judgement, None, None, &of);
     let judged = Judged {
         project: lost.project,
         task: lost.lease.task(),
         run,
-        report: Some(lost.report),
+        report: lost.report,
         traceparent: lost.traceparent,
         request_id: lost.request_id,
     };
     let write = |stamp| payload::decided(&judged, &verdict, stamp);
     store.record_verdict(lost.lease, &verdict, &origin, write).await?;
-    announce(run, verdict.decision);
+    announce(&of, verdict.decision);
     Ok(())
 }

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::callbacks::{self, NewCallback};
 use crate::runs::Lease;
-use crate::{EventStamp, Origin, Store, StoreError, events, verdicts};
+use crate::{EventStamp, Origin, Store, StoreError, baseline_tests, events, verdicts};
 
 /// How long a verdict waits for a database that does not answer.
 const RECORD_PATIENCE: Duration = Duration::from_secs(120);
@@ -53,11 +53,12 @@ impl Store {
         let callback_url = lock_task(&mut tx, lease).await?;
         let taken = leave_queue(&mut tx, lease).await?;
         verdicts::insert(&mut tx, lease, verdict, &taken).await?;
-        conclude_task(&mut tx, lease, verdict).await?;
+        baseline_tests::insert(&mut tx, lease, &taken, &verdict.baseline_tests).await?;
+        conclude_task(&mut tx, lease, verdict, &taken).await?;
         let stamp = append_events(&mut tx, lease, verdict, &taken, origin).await?;
         if let Some(url) = callback_url {
             let callback =
-                NewCallback { task: lease.task, kind: "verdict.decided", url: &url, stamp };
+                NewCallback { task: lease.task, kind: taken.event_kind(), url: &url, stamp };
             let body = callback_body(stamp);
             let _id: CallbackId =
                 callbacks::insert(&mut tx, lease.project_id, &callback, body).await?;
@@ -75,6 +76,13 @@ pub(crate) struct Taken {
     pub(crate) worker: Option<i32>,
     pub(crate) leased_at: Option<DateTime<Utc>>,
     pub(crate) contract_version: i32,
+    is_preflight: bool,
+}
+
+impl Taken {
+    const fn event_kind(&self) -> &'static str {
+        if self.is_preflight { "preflight.decided" } else { "verdict.decided" }
+    }
 }
 
 async fn lock_task(
@@ -83,7 +91,8 @@ async fn lock_task(
 ) -> Result<Option<String>, StoreError> {
     let row = sqlx::query!(
         "select callback_url from task
-         where project_id = $1 and id = $2 and current_run_id = $3 and state = 'gating' for update",
+         where project_id = $1 and id = $2 and current_run_id = $3 and state in ('gating', 'preflight')
+         for update",
         lease.project_id,
         lease.task.as_uuid(),
         lease.run.as_uuid()
@@ -104,10 +113,10 @@ async fn leave_queue(tx: &mut sqlx::PgTransaction<'_>, lease: &Lease) -> Result<
     .fetch_optional(&mut **tx)
     .await?
     .ok_or(StoreError::LeaseLost)?;
-    let contract_version = sqlx::query_scalar!(
+    let run = sqlx::query!(
         "update gate_run set state = 'judged', finished_at = now(), attempts = $3
          where project_id = $1 and id = $2 and state = 'queued'
-         returning contract_version",
+         returning contract_version, report_id",
         lease.project_id,
         lease.run.as_uuid(),
         row.attempt
@@ -119,7 +128,8 @@ async fn leave_queue(tx: &mut sqlx::PgTransaction<'_>, lease: &Lease) -> Result<
         attempt: row.attempt,
         worker: row.worker_id,
         leased_at: row.leased_at,
-        contract_version,
+        contract_version: run.contract_version,
+        is_preflight: run.report_id.is_none(),
     })
 }
 
@@ -127,17 +137,21 @@ async fn conclude_task(
     tx: &mut sqlx::PgTransaction<'_>,
     lease: &Lease,
     verdict: &Verdict,
+    taken: &Taken,
 ) -> Result<(), StoreError> {
     let rounds = i32::from(verdict.decision == Decision::Fail);
     sqlx::query!(
-        "update task set state = $3, current_run_id = null, last_run_id = $4,
+        "update task set state = $3, current_run_id = null,
+             last_run_id = case when $6 then last_run_id else $4 end,
+             preflight_run_id = case when $6 then $4 else preflight_run_id end,
              rounds = rounds + $5, version = version + 1, updated_at = now()
          where project_id = $1 and id = $2",
         lease.project_id,
         lease.task.as_uuid(),
         verdict.task_state.as_str(),
         lease.run.as_uuid(),
-        rounds
+        rounds,
+        taken.is_preflight
     )
     .execute(&mut **tx)
     .await?;
@@ -162,7 +176,7 @@ async fn append_events(
         "worker": taken.worker,
         "leased_at": taken.leased_at,
     });
-    let decided = events::about_run("verdict.decided", lease.task, lease.run, data);
+    let decided = events::about_run(taken.event_kind(), lease.task, lease.run, data);
     let stamp = events::append(tx, lease.project_id, &decided, origin).await?;
     if verdict.task_state == TaskState::NeedsHuman {
         let reason = match verdict.decision {

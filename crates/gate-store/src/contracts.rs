@@ -1,9 +1,10 @@
 //! Contract texts: stored as published, never changed, read back by their version.
 
 use chrono::{DateTime, Utc};
-use gate_core::{Sha256Digest, TaskId};
+use gate_core::{Sha256Digest, TaskId, TaskState};
 use serde_json::json;
 
+use crate::queue::{self, NewRun, NewSubject};
 use crate::words::{big, count, digest, small, task_state};
 use crate::{Amendment, EventStamp, Made, Origin, Store, StoreError, TaskKey, events, idempotency};
 
@@ -85,9 +86,14 @@ impl Store {
                 return Ok(Made::Before(()));
             }
         }
-        let version = lock_for_amendment(&mut tx, key, amendment).await?;
+        let (version, opens) = lock_for_amendment(&mut tx, key, amendment).await?;
         insert_contract(&mut tx, key, version, amendment, &origin.actor).await?;
-        apply_amendment(&mut tx, key, version, amendment).await?;
+        if let Some(id) = amendment.preflight {
+            let (subject, contract_version) = (NewSubject::Preflight(opens), count(version));
+            let run = NewRun { id, contract_version, subject, origin };
+            queue::insert(&mut tx, key, &run).await?;
+        }
+        apply_amendment(&mut tx, key, (version, opens), amendment).await?;
         let data = json!({
             "version": version,
             "digest": amendment.contract.sha256.to_string(),
@@ -97,16 +103,19 @@ impl Store {
         let _stamp: EventStamp = events::append(&mut tx, key.project_id, &amended, origin).await?;
         tx.commit().await?;
         self.announce_task(key.task).await;
+        if amendment.preflight.is_some() {
+            self.announce_work().await;
+        }
         Ok(Made::New(()))
     }
 }
 
-/// Locks the task and says which version is next.
+/// Locks the task and says which version is next, and where the task goes with it: one that waited for a better contract is open again.
 async fn lock_for_amendment(
     tx: &mut sqlx::PgTransaction<'_>,
     key: TaskKey,
     amendment: &Amendment<'_>,
-) -> Result<i32, StoreError> {
+) -> Result<(i32, TaskState), StoreError> {
     let row = sqlx::query!(
         "select state, version, contract_version, rounds, reports from task
          where project_id = $1 and id = $2 for update",
@@ -119,13 +128,28 @@ async fn lock_for_amendment(
     if big(row.version) != amendment.task_version {
         return Err(StoreError::Stale { version: big(row.version) });
     }
-    if !task_state(&row.state)?.takes_contracts() {
+    let state = task_state(&row.state)?;
+    if !state.takes_contracts() {
         return Err(StoreError::TaskState { state: row.state });
     }
     if amendment.reports_max < count(row.reports) {
         return Err(StoreError::ReportsExhausted { reports_max: amendment.reports_max });
     }
-    Ok(row.contract_version + 1)
+    let opens = match state {
+        TaskState::ContractRejected if row.reports == 0 => TaskState::Pending,
+        TaskState::ContractRejected => TaskState::Rework,
+        TaskState::Preflight
+        | TaskState::Pending
+        | TaskState::Gating
+        | TaskState::Done
+        | TaskState::Rework
+        | TaskState::NeedsHuman
+        | TaskState::NeedsInput
+        | TaskState::Paused
+        | TaskState::Failed
+        | TaskState::Aborted => state,
+    };
+    Ok((row.contract_version + 1, opens))
 }
 
 async fn insert_contract(
@@ -155,15 +179,14 @@ async fn insert_contract(
 async fn apply_amendment(
     tx: &mut sqlx::PgTransaction<'_>,
     key: TaskKey,
-    version: i32,
+    (version, opens): (i32, TaskState),
     amendment: &Amendment<'_>,
 ) -> Result<(), StoreError> {
+    let state = amendment.preflight.map_or(opens, |_| TaskState::Preflight);
     sqlx::query!(
         "update task set title = $4, contract_version = $3, rounds_max = $5, reports_max = $6,
              callback_url = $7, version = version + 1, updated_at = now(),
-             state = case when state = 'contract_rejected' then
-                         case when reports = 0 then 'pending' else 'rework' end
-                     else state end
+             state = $8, current_run_id = $9
          where project_id = $1 and id = $2",
         key.project_id,
         key.task.as_uuid(),
@@ -171,7 +194,9 @@ async fn apply_amendment(
         amendment.title,
         small(amendment.rounds_max),
         small(amendment.reports_max),
-        amendment.callback_url
+        amendment.callback_url,
+        state.as_str(),
+        amendment.preflight.map(|it| it.as_uuid())
     )
     .execute(&mut **tx)
     .await?;

@@ -9,6 +9,7 @@
 
 mod api_keys;
 mod archives;
+mod baseline_tests;
 mod callbacks;
 mod conclude;
 mod contracts;
@@ -18,6 +19,7 @@ mod figures;
 mod idempotency;
 mod isolation;
 mod projects;
+mod queue;
 mod reports;
 mod runs;
 mod settings;
@@ -45,7 +47,7 @@ pub use figures::Figures;
 pub use idempotency::{IdempotencyKey, Made};
 pub use projects::Project;
 pub use reports::{AcceptedReport, NewReport, StoredReport};
-pub use runs::{Lease, LeasedRun, Run};
+pub use runs::{Lease, LeasedRun, Run, Subject};
 pub use sweeps::LostRun;
 pub use tasks::{Amendment, NewTask, Task, TaskFilter, TaskKey};
 pub use tree_changes::StoredChange;

@@ -8,13 +8,11 @@ use gate_core::{
 use serde_json::json;
 
 use crate::callbacks::{self, NewCallback};
+use crate::queue::{self, NewRun, NewSubject};
 use crate::words::{count, small, task_state};
 use crate::{
     EventStamp, IdempotencyKey, Made, Origin, Store, StoreError, TaskKey, events, idempotency,
 };
-
-/// What one run costs in the fairness order, in microseconds, before its project's weight divides it.
-const RUN_COST_MICROSECONDS: i32 = 1_000_000;
 
 /// A report whose form and claims were checked.
 #[derive(Debug)]
@@ -91,7 +89,13 @@ impl Store {
         let (number, callback_url) = lock_for_report(&mut tx, key, report).await?;
         insert_report(&mut tx, key, number, report, origin).await?;
         let run = match report.route {
-            None => Some(queue_run(&mut tx, key, report).await?),
+            None => {
+                let (id, subject) = (report.run, NewSubject::Report(report.id));
+                let contract_version = report.contract_version;
+                let run = NewRun { id, contract_version, subject, origin };
+                queue::insert(&mut tx, key, &run).await?;
+                Some(report.run)
+            }
             Some(_) => None,
         };
         move_task(&mut tx, key, report.route, run).await?;
@@ -194,41 +198,6 @@ async fn insert_report(
     .execute(&mut **tx)
     .await?;
     Ok(())
-}
-
-/// Start-time fair queueing: a project that floods the queue gets ever later tags, everyone else's stay near now.
-async fn queue_run(
-    tx: &mut sqlx::PgTransaction<'_>,
-    key: TaskKey,
-    report: &NewReport<'_>,
-) -> Result<RunId, StoreError> {
-    sqlx::query!(
-        "insert into gate_run (project_id, id, task_id, report_id, contract_version)
-         values ($1, $2, $3, $4, $5)",
-        key.project_id,
-        report.run.as_uuid(),
-        key.task.as_uuid(),
-        report.id.as_uuid(),
-        small(report.contract_version)
-    )
-    .execute(&mut **tx)
-    .await?;
-    sqlx::query!(
-        "with tag as (
-             update project
-             set virtual_time = greatest(virtual_time, (extract(epoch from now()) * 1000000)::bigint)
-                              + $4 / weight
-             where id = $2 returning virtual_time)
-         insert into gate_queue (run_id, project_id, task_id, virtual_time)
-         select $1, $2, $3, virtual_time from tag",
-        report.run.as_uuid(),
-        key.project_id,
-        key.task.as_uuid(),
-        RUN_COST_MICROSECONDS
-    )
-    .execute(&mut **tx)
-    .await?;
-    Ok(report.run)
 }
 
 async fn move_task(

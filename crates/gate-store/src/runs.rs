@@ -6,12 +6,14 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use gate_core::{LeaseToken, ReportId, Round, RunId, Sha256Digest, TaskId};
+use gate_core::{
+    BaselineTests, LeaseToken, ReportId, Round, RunId, Sha256Digest, TaskId, TaskState,
+};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::words::{count, digest};
-use crate::{EventStamp, Origin, Store, StoreError, events};
+use crate::words::{count, digest, task_state};
+use crate::{EventStamp, Origin, Store, StoreError, baseline_tests, events};
 
 /// The right to conclude one run. Only the queue makes one; concluding a run uses it up.
 #[derive(Debug)]
@@ -29,10 +31,10 @@ pub struct LeasedRun {
     pub lease: Lease,
     /// The slug of its project.
     pub project: String,
-    /// The report that it judges.
-    pub report: ReportId,
-    /// That report, exactly as it was posted.
-    pub report_body: String,
+    /// What it is about.
+    pub subject: Subject,
+    /// What the contract's tests did on its untouched baseline, where they were run there.
+    pub baseline_tests: Vec<BaselineTests>,
     /// The contract version that it judges by.
     pub contract_version: u32,
     /// Of the contract's text.
@@ -45,10 +47,48 @@ pub struct LeasedRun {
     pub attempt: u32,
     /// The reporter's tries.
     pub round: Round,
-    /// The request that brought the report.
+    /// The request that brought the report, or the contract.
     pub request_id: Option<String>,
     /// The trace that it belongs to.
     pub traceparent: Option<String>,
+}
+
+/// What a run is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// A report, which it judges.
+    Report {
+        /// The report.
+        id: ReportId,
+        /// Exactly as it was posted.
+        body: String,
+    },
+    /// The contract, which it proves on its baseline.
+    Preflight {
+        /// Where the task goes then.
+        opens: TaskState,
+    },
+}
+
+impl Subject {
+    pub(crate) fn read(
+        report: Option<(Uuid, String)>,
+        opens: Option<&str>,
+    ) -> Result<Self, StoreError> {
+        match (report, opens) {
+            (Some((id, body)), _) => Ok(Self::Report { id: ReportId::from_uuid(id), body }),
+            (None, opens) => Ok(Self::Preflight { opens: task_state(opens.unwrap_or_default())? }),
+        }
+    }
+
+    /// The report that it is about.
+    #[must_use]
+    pub const fn report(&self) -> Option<ReportId> {
+        match self {
+            Self::Report { id, .. } => Some(*id),
+            Self::Preflight { .. } => None,
+        }
+    }
 }
 
 /// The durable record of a run.
@@ -60,8 +100,8 @@ pub struct Run {
     pub id: RunId,
     /// The task that it concerns.
     pub task: TaskId,
-    /// The report that it judges.
-    pub report: ReportId,
+    /// The report that it judges; none of one that proves a contract on its baseline.
+    pub report: Option<ReportId>,
     /// The contract version that it judges by.
     pub contract_version: u32,
     /// `queued`, `running`, `judged`, or `cancelled`.
@@ -278,14 +318,16 @@ async fn leased_runs(
 ) -> Result<Vec<LeasedRun>, StoreError> {
     let rows = sqlx::query!(
         r#"select q.run_id, q.project_id, q.task_id, q.lease_token as "lease_token!", q.attempt,
-                   p.slug, r.id as report_id, r.body as report_body, r.request_id, r.traceparent,
-                   r.number, c.version as contract_version, c.sha256, c.body as contract_body,
+                   p.slug, g.report_id, r.body as "report_body?", g.opens,
+                   coalesce(r.request_id, g.request_id) as request_id,
+                   coalesce(r.traceparent, g.traceparent) as traceparent,
+                   coalesce(r.number, t.reports) as "reports!", c.version as contract_version, c.sha256, c.body as contract_body,
                    c.media_type, t.rounds, t.rounds_max, t.reports_max
                from gate_queue q
                join project p on p.id = q.project_id
                join task t on t.project_id = q.project_id and t.id = q.task_id
                join gate_run g on g.project_id = q.project_id and g.id = q.run_id
-               join completion_report r on r.project_id = g.project_id and r.id = g.report_id
+               left join completion_report r on r.project_id = g.project_id and r.id = g.report_id
                join contract c on c.project_id = g.project_id and c.task_id = g.task_id
                               and c.version = g.contract_version
                where q.run_id = any ($1) and q.worker_id = $2 and q.state = 'running'
@@ -295,8 +337,10 @@ async fn leased_runs(
     )
     .fetch_all(&mut **tx)
     .await?;
+    let mut tests = baseline_tests::of_runs(tx, ids).await?;
     rows.into_iter()
         .map(|row| {
+            let report = row.report_id.zip(row.report_body);
             Ok(LeasedRun {
                 lease: Lease {
                     project_id: row.project_id,
@@ -305,8 +349,8 @@ async fn leased_runs(
                     token: LeaseToken::from_uuid(row.lease_token),
                 },
                 project: row.slug,
-                report: ReportId::from_uuid(row.report_id),
-                report_body: row.report_body,
+                subject: Subject::read(report, row.opens.as_deref())?,
+                baseline_tests: tests.remove(&row.run_id).unwrap_or_default(),
                 contract_version: count(row.contract_version),
                 contract_sha256: digest("contract.sha256", &row.sha256)?,
                 contract_text: row.contract_body,
@@ -315,7 +359,7 @@ async fn leased_runs(
                 round: Round {
                     number: count(row.rounds) + 1,
                     rounds_max: count(row.rounds_max),
-                    reports: count(row.number),
+                    reports: count(row.reports),
                     reports_max: count(row.reports_max),
                 },
                 request_id: row.request_id,
@@ -329,7 +373,7 @@ struct RunRow {
     project_id: i64,
     id: Uuid,
     task_id: Uuid,
-    report_id: Uuid,
+    report_id: Option<Uuid>,
     contract_version: i32,
     state: String,
     attempts: i32,
@@ -343,7 +387,7 @@ impl From<RunRow> for Run {
             project_id: row.project_id,
             id: RunId::from_uuid(row.id),
             task: TaskId::from_uuid(row.task_id),
-            report: ReportId::from_uuid(row.report_id),
+            report: row.report_id.map(ReportId::from_uuid),
             contract_version: count(row.contract_version),
             state: row.state,
             attempts: count(row.attempts),

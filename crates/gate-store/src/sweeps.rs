@@ -1,6 +1,6 @@
 //! What a crash leaves behind, and what grows old: lost runs, due runs, dead workers, used-up keys.
 
-use gate_core::{LeaseToken, ReportId, Round, RunId, TaskId};
+use gate_core::{LeaseToken, ReportId, Round, RunId, TaskId, TaskState};
 
 use crate::runs::Lease;
 use crate::words::count;
@@ -27,9 +27,11 @@ pub struct LostRun {
     pub worker: Option<i32>,
     /// The slug of its project.
     pub project: String,
-    /// The report that it judges.
-    pub report: ReportId,
-    /// The request that brought the report.
+    /// The report that it judges; none of one that proves a contract on its baseline.
+    pub report: Option<ReportId>,
+    /// Where the task goes when its contract is proven; none of one that judges a report.
+    pub opens: Option<TaskState>,
+    /// The request that brought the report, or the contract.
     pub request_id: Option<String>,
     /// The trace that it belongs to.
     pub traceparent: Option<String>,
@@ -66,12 +68,15 @@ impl Store {
                select taken.run_id, taken.project_id, taken.task_id,
                       taken.lease_token as "lease_token!", taken.crashes, taken.worker_id as "worker_id?",
                       t.rounds, t.rounds_max, t.reports_max, g.contract_version, p.slug,
-                      r.id as report_id, r.number, r.request_id, r.traceparent
+                      g.report_id, g.opens,
+                      coalesce(r.number, t.reports) as "reports!",
+                      coalesce(r.request_id, g.request_id) as request_id,
+                      coalesce(r.traceparent, g.traceparent) as traceparent
                from taken
                join project p on p.id = taken.project_id
                join task t on t.project_id = taken.project_id and t.id = taken.task_id
                join gate_run g on g.project_id = taken.project_id and g.id = taken.run_id
-               join completion_report r on r.project_id = g.project_id and r.id = g.report_id"#,
+               left join completion_report r on r.project_id = g.project_id and r.id = g.report_id"#,
             i64::from(WORKER_LOCK_CLASS),
             SILENT_WORKER_LOST_AFTER.as_secs_f64(),
             UNLOCKED_WORKER_LOST_AFTER.as_secs_f64(),
@@ -90,13 +95,14 @@ impl Store {
             round: Round {
                 number: count(row.rounds) + 1,
                 rounds_max: count(row.rounds_max),
-                reports: count(row.number),
+                reports: count(row.reports),
                 reports_max: count(row.reports_max),
             },
             contract_version: count(row.contract_version),
             worker: row.worker_id,
             project: row.slug,
-            report: ReportId::from_uuid(row.report_id),
+            report: row.report_id.map(ReportId::from_uuid),
+            opens: row.opens.as_deref().and_then(TaskState::from_word),
             request_id: row.request_id,
             traceparent: row.traceparent,
         });

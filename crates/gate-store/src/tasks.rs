@@ -6,6 +6,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::callbacks::{self, NewCallback};
+use crate::queue::{self, NewRun, NewSubject};
 use crate::words::{big, count, digest, small, task_state};
 use crate::{
     ContractText, EventStamp, IdempotencyKey, Made, Origin, Store, StoreError, events, idempotency,
@@ -35,6 +36,8 @@ pub struct NewTask<'a> {
     pub reports_max: u32,
     /// Where verdicts are posted.
     pub callback_url: Option<&'a str>,
+    /// The run that proves the contract on its baseline, where it has one. Made by the gate.
+    pub preflight: Option<RunId>,
     /// The client's name for this request.
     pub idempotency: Option<&'a IdempotencyKey>,
 }
@@ -56,6 +59,8 @@ pub struct Amendment<'a> {
     pub reports_max: u32,
     /// Where verdicts are posted.
     pub callback_url: Option<&'a str>,
+    /// The run that proves the contract on its baseline, where it has one. Made by the gate.
+    pub preflight: Option<RunId>,
     /// The client's name for this request.
     pub idempotency: Option<&'a IdempotencyKey>,
 }
@@ -89,7 +94,9 @@ pub struct Task {
     pub callback_url: Option<String>,
     /// The run that is queued or running.
     pub current_run: Option<RunId>,
-    /// The newest verdict: run, decision, next step.
+    /// The run that proved the newest contract version which has a baseline, or rejected it.
+    pub preflight: Option<RunId>,
+    /// The newest verdict of a report: run, decision, next step.
     pub last_verdict: Option<(RunId, String, String)>,
     /// Counts the changes.
     pub version: u64,
@@ -131,6 +138,7 @@ struct TaskRow {
     callback_url: Option<String>,
     current_run_id: Option<Uuid>,
     last_run_id: Option<Uuid>,
+    preflight_run_id: Option<Uuid>,
     decision: Option<String>,
     next_step: Option<String>,
     version: i64,
@@ -157,6 +165,11 @@ impl Store {
             }
         }
         insert_task(&mut tx, project_id, task, &origin.actor).await?;
+        if let Some(id) = task.preflight {
+            let subject = NewSubject::Preflight(TaskState::Pending);
+            let run = NewRun { id, contract_version: 1, subject, origin };
+            queue::insert(&mut tx, TaskKey { project_id, task: task.id }, &run).await?;
+        }
         let data = json!({
             "title": task.title,
             "contract": { "version": 1, "digest": task.contract.sha256.to_string() },
@@ -164,6 +177,9 @@ impl Store {
         let registered = events::about_task("task.registered", task.id, data);
         let _stamp: EventStamp = events::append(&mut tx, project_id, &registered, origin).await?;
         tx.commit().await?;
+        if task.preflight.is_some() {
+            self.announce_work().await;
+        }
         Ok(Made::New(task.id))
     }
 
@@ -176,7 +192,8 @@ impl Store {
             TaskRow,
             r#"select t.project_id, p.slug as project, t.id, t.title, t.state, t.contract_version,
                    c.sha256 as contract_sha256, t.rounds, t.rounds_max, t.reports, t.reports_max,
-                   t.callback_url, t.current_run_id, t.last_run_id, v.decision as "decision?",
+                   t.callback_url, t.current_run_id, t.last_run_id, t.preflight_run_id,
+                   v.decision as "decision?",
                    v.next_step as "next_step?", t.version, t.created_at, t.updated_at
                from task t
                join project p on p.id = t.project_id
@@ -207,7 +224,8 @@ impl Store {
             TaskRow,
             r#"select t.project_id, p.slug as project, t.id, t.title, t.state, t.contract_version,
                    c.sha256 as contract_sha256, t.rounds, t.rounds_max, t.reports, t.reports_max,
-                   t.callback_url, t.current_run_id, t.last_run_id, v.decision as "decision?",
+                   t.callback_url, t.current_run_id, t.last_run_id, t.preflight_run_id,
+                   v.decision as "decision?",
                    v.next_step as "next_step?", t.version, t.created_at, t.updated_at
                from task t
                join project p on p.id = t.project_id
@@ -314,14 +332,17 @@ async fn insert_task(
     actor: &str,
 ) -> Result<(), StoreError> {
     sqlx::query!(
-        "insert into task (project_id, id, title, rounds_max, reports_max, callback_url)
-         values ($1, $2, $3, $4, $5, $6)",
+        "insert into task (project_id, id, title, rounds_max, reports_max, callback_url, state,
+             current_run_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
         project_id,
         task.id.as_uuid(),
         task.title,
         small(task.rounds_max),
         small(task.reports_max),
-        task.callback_url
+        task.callback_url,
+        task.preflight.map_or(TaskState::Pending, |_| TaskState::Preflight).as_str(),
+        task.preflight.map(|it| it.as_uuid())
     )
     .execute(&mut **tx)
     .await?;
@@ -363,6 +384,7 @@ impl TryFrom<TaskRow> for Task {
             reports_max: count(row.reports_max),
             callback_url: row.callback_url,
             current_run: row.current_run_id.map(RunId::from_uuid),
+            preflight: row.preflight_run_id.map(RunId::from_uuid),
             last_verdict,
             version: big(row.version),
             created_at: row.created_at,

@@ -45,12 +45,13 @@ impl Project {
         format!("/v1/projects/{}/{below}", self.slug)
     }
 
-    /// Registers a task with this contract; its path is `/v1/tasks/{id}`.
+    /// Registers a task with this contract, and waits for its preflight; its path is `/v1/tasks/{id}`.
     ///
     /// # Panics
     /// When the contract is refused.
     pub async fn post_contract(&self, contract: &Value) -> String {
-        let made = self.orchestrator.post(&self.path("tasks"), contract).await.expect(201);
+        let path = self.path("tasks?wait=60");
+        let made = self.orchestrator.post(&path, contract).await.expect(201);
         made["id"].as_str().unwrap().to_owned()
     }
 

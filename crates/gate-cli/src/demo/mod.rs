@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use gate_api::{
     ClaimBody, ClaimStatusWord, CreateApiKey, CreateProject, GitSourceBody, ReportAccepted, Role,
-    SourceBody, SubmitReport, TaskBody,
+    SourceBody, SubmitReport, TaskBody, TaskStateWord,
 };
 use gate_api::{ReportStatusWord, body::Format};
 use gate_server::{ApiKeySecret, Config, TierChoice};
@@ -25,6 +25,7 @@ use crate::document::Document;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::patience;
 use crate::render;
 use crate::serve::{self, Running, ServeArguments};
 use receiver::Receiver;
@@ -178,7 +179,7 @@ struct Act<'a> {
 }
 
 impl Story<'_> {
-    async fn publish(&self, slug: &str, repository: &Repository) -> Result<TaskBody, CliError> {
+    async fn publish(&mut self, slug: &str, repository: &Repository) -> Result<TaskBody, CliError> {
         let path = self.scratch.join("contract.yaml");
         let text = contract(repository, &self.receiver.url());
         std::fs::write(&path, &text).map_err(DemoError::from)?;
@@ -191,6 +192,17 @@ impl Story<'_> {
         let key = HeaderValue::from_static("demo-contract");
         let task = self.client.publish(slug, &document, &key).await?;
         self.output.say(&format!("   → 201, task {}", task.id));
+        let progress = self.output.progress("cargo test runs on the baseline");
+        let task = patience::until_proven(self.client, task, &progress).await?;
+        drop(progress);
+        if task.state != TaskStateWord::Pending {
+            let got = gate_core::TaskState::from(task.state).as_str().to_owned();
+            return Err(
+                DemoError::Unexpected { step: "preflight", expected: "pending", got }.into()
+            );
+        }
+        self.output.say("   Before an agent gets it, the gate proves that it can say no: on the untouched baseline the tests fail.");
+        self.callback().await?;
         Ok(task)
     }
 
@@ -282,7 +294,7 @@ criteria:
   - {{ id: AC2, text: Every page but the last names the next one, checks: [tests] }}
 protected: [\"tests/**\", Cargo.toml]
 checks:
-  - {{ id: tests, kind: tests, run: [cargo, test], at_least: 3 }}
+  - {{ id: tests, kind: tests, run: [cargo, test], at_least: 3, fails_on_baseline: true }}
 rounds_max: 3
 callback: {{ url: \"{callback_url}\" }}
 ",

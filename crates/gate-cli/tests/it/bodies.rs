@@ -1,8 +1,8 @@
 //! Bodies as the gate answers them, made of `gate-api`'s own types.
 
 use gate_api::{
-    InvalidField, ProblemBody, ProblemKind, ReportAccepted, RunBody, RunStateWord, TaskBody,
-    VerdictBody,
+    InvalidField, ProblemBody, ProblemKind, ReportAccepted, RunBody, RunKindWord, RunStateWord,
+    TaskBody, VerdictBody,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -40,7 +40,8 @@ pub(crate) fn run(decided: Option<Decided>) -> RunBody {
     RunBody {
         id: uuid(RUN),
         task_id: uuid(TASK),
-        report_id: uuid(REPORT),
+        kind: RunKindWord::Report,
+        report_id: Some(uuid(REPORT)),
         state,
         attempts: 1,
         contract_version: 1,

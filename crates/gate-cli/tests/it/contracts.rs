@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use gate_api::ProblemKind;
+use gate_api::{ProblemKind, TaskBody};
 
-use crate::bodies::{TASK, problem, task};
+use crate::bodies::{RUN, TASK, problem, run, task};
 use crate::cli::{donegate, donegate_at};
 use crate::stub::{Answer, Stub};
 
@@ -102,6 +102,28 @@ fn a_contract_is_published_as_it_was_written_and_its_task_is_printed() {
     assert_eq!(seen[0].body, GOOD.as_bytes());
     assert_eq!(seen[0].header("content-type"), "application/yaml");
     assert!(!seen[0].header("idempotency-key").is_empty());
+}
+
+#[test]
+fn a_contract_that_the_gate_could_not_prove_is_published_with_what_to_mend() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = write(dir.path(), "contract.yaml", GOOD);
+    let stub = Stub::start(|it| {
+        if it.is("POST") {
+            return Answer::json(201, &task("preflight", None));
+        }
+        if it.is("GET /v1/runs/") {
+            let mut judged = run(Some(("INCONCLUSIVE", "fix_contract")));
+            judged.verdict.as_mut().unwrap().feedback = "the check `tests` is vacuous".to_owned();
+            return Answer::json(200, &judged);
+        }
+        let preflight_run_id = Some(RUN.parse().unwrap());
+        Answer::json(200, &TaskBody { preflight_run_id, ..task("contract_rejected", None) })
+    });
+    let publish = ["contract", "publish", &file, "--project", "shop"];
+    let ended = donegate_at(&stub.url).args(publish).run();
+    assert_eq!((ended.status, ended.stdout.trim_end()), (1, TASK));
+    assert!(ended.stderr.contains("the check `tests` is vacuous"), "{ended:?}");
 }
 
 #[test]

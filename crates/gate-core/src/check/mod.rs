@@ -21,6 +21,8 @@ pub struct Check {
     pub id: String,
     /// Whether a no prevents a PASS.
     pub blocking: bool,
+    /// Whether it must say no on the untouched baseline, so that a yes later says something.
+    pub fails_on_baseline: bool,
     /// What is asked.
     pub kind: CheckKind,
 }
@@ -37,12 +39,21 @@ pub enum CheckKind {
 }
 
 impl Check {
+    /// One that blocks, with nothing special about it.
+    #[must_use]
+    pub fn new(id: impl Into<String>, kind: CheckKind) -> Self {
+        Self { id: id.into(), blocking: true, fails_on_baseline: false, kind }
+    }
+
     /// Answers the question: no finding is a yes.
     #[must_use]
     pub fn apply(&self, evidence: &Evidence) -> Vec<Finding> {
         let made = match &self.kind {
             CheckKind::Command(check) => check.apply(self.execution(evidence)),
-            CheckKind::Tests(check) => check.apply(self.execution(evidence)),
+            CheckKind::Tests(check) => {
+                let baseline = evidence.baseline_of(&self.id);
+                check.apply(self.execution(evidence), baseline.map(|it| it.tally))
+            }
             CheckKind::Files(check) => check.apply(evidence),
         };
         self.sign(made)
@@ -52,7 +63,7 @@ impl Check {
     pub(crate) fn apply_to(&self, execution: &Execution) -> Vec<Finding> {
         self.sign(match &self.kind {
             CheckKind::Command(check) => check.apply(Some(execution)),
-            CheckKind::Tests(check) => check.apply(Some(execution)),
+            CheckKind::Tests(check) => check.apply(Some(execution), None),
             CheckKind::Files(_) => Vec::new(),
         })
     }

@@ -14,12 +14,24 @@ pub struct TestsCheck {
     pub run: CommandLine,
     /// Tests that must be executed; skipped and ignored ones do not count. At least 1.
     pub at_least: u64,
+    /// Whether at least as many must be executed as on the untouched baseline.
+    pub not_fewer_than_baseline: bool,
     /// Files that it writes for machines to read.
     pub results: Vec<PathPattern>,
 }
 
 impl TestsCheck {
-    pub(super) fn apply(&self, execution: Option<&Execution>) -> Vec<Reason> {
+    /// One test at least.
+    #[must_use]
+    pub fn new(run: CommandLine) -> Self {
+        Self { run, at_least: 1, not_fewer_than_baseline: false, results: Vec::new() }
+    }
+
+    pub(super) fn apply(
+        &self,
+        execution: Option<&Execution>,
+        baseline: Option<TestTally>,
+    ) -> Vec<Reason> {
         let Some(execution) = execution else { return vec![did_not_run()] };
         let code = match ended(execution) {
             Ok(code) => code,
@@ -32,18 +44,27 @@ impl TestsCheck {
         // A failed run says enough; the rules below are for a run that claims to be green.
         if code == 0 {
             reasons.extend(contradictions(execution));
-            reasons.extend(self.too_few(execution));
+            reasons.extend(self.too_few(execution, baseline));
         } else if execution.reading.tally.is_some_and(|it| it.executed() == 0) {
             reasons.push(no_tests(execution));
         }
         reasons
     }
 
-    fn too_few(&self, execution: &Execution) -> Option<Reason> {
+    fn too_few(&self, execution: &Execution, baseline: Option<TestTally>) -> Option<Reason> {
         let tally = execution.reading.tally.unwrap_or_default();
         let executed = tally.executed();
         if executed == 0 {
             return Some(no_tests(execution));
+        }
+        let before = baseline.filter(|_| self.not_fewer_than_baseline).map(|it| it.executed());
+        if let Some(before) = before.filter(|it| executed < *it) {
+            let title = format!(
+                "{executed} tests were executed, on the untouched baseline there were {before}{}",
+                skipped(tally)
+            );
+            let reason = Reason::new(FindingKind::FewerTestsThanBaseline, title);
+            return Some(reason.show(execution.reading.tail.clone()));
         }
         (executed < self.at_least).then(|| {
             let title = format!(

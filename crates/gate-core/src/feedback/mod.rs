@@ -6,6 +6,7 @@
 mod execution_report;
 mod markdown;
 mod pair;
+mod preflight;
 mod section;
 
 use crate::limits::FEEDBACK_BYTES_MAX;
@@ -18,6 +19,7 @@ use section::sections;
 
 pub use execution_report::execution_report;
 pub use pair::shorten_pair;
+pub use preflight::preflight_feedback;
 
 /// The commands that reproduce what failed.
 const REPRODUCE_BYTES_MAX: usize = 1000;
@@ -81,7 +83,8 @@ fn headline(told: &Told<'_>) -> String {
         | NextStep::Resume
         | NextStep::AnswerInput
         | NextStep::RetryAfter
-        | NextStep::Stop => "",
+        | NextStep::Stop
+        | NextStep::Start => "",
     });
     text
 }

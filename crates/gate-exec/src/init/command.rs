@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
-use rustix::process::{Pid, chdir, setsid};
+use rustix::process::{Pid, WaitOptions, chdir, setsid, waitpid};
 use serde::{Deserialize, Serialize};
 
 use super::fence::Fence;
 use super::sys::{self, Fork};
 use crate::limits::TEXT_BUSY_RETRY_MS;
-use crate::wire::{HowItEnded, Refusal, SetUp};
+use crate::wire::{HowItEnded, Named, Refusal, SetUp};
 
 /// A command whose program runs.
 #[derive(Debug)]
@@ -57,6 +57,44 @@ pub(super) fn start(
     }
 }
 
+/// Whether each of these is there for a command. Looked for by a process that is fenced as commands are: a link must not
+/// lead it to where no command could look.
+pub(super) fn look(wanted: &[Named], set_up: &SetUp, fence: &Fence) -> Result<Vec<bool>, Refusal> {
+    const STAGE: &str = "looking for what commands name";
+    let (told, teller) = io::pipe().map_err(Refusal::at(STAGE))?;
+    match sys::fork().map_err(Refusal::at(STAGE))? {
+        Fork::Child => {
+            drop(told);
+            let text = serde_json::to_vec(&look_fenced(wanted, set_up, fence)).unwrap_or_default();
+            let mut teller = teller;
+            teller.write_all(&text).ok();
+            leave()
+        }
+        Fork::Parent(pid) => {
+            drop(teller);
+            let mut said = Vec::new();
+            let mut told = told;
+            let read = told.read_to_end(&mut said);
+            waitpid(Some(pid), WaitOptions::empty()).map_err(Refusal::at(STAGE))?;
+            read.map_err(Refusal::at(STAGE))?;
+            serde_json::from_slice(&said).map_err(|it| Refusal::says(STAGE, &it.to_string()))?
+        }
+    }
+}
+
+fn look_fenced(wanted: &[Named], set_up: &SetUp, fence: &Fence) -> Result<Vec<bool>, Refusal> {
+    fence.put_on()?;
+    chdir(&set_up.directory).map_err(Refusal::at("entering the workspace"))?;
+    let is_there = |named: &Named| match named {
+        Named::Path(path) => Path::new(path).exists(),
+        Named::Program(word) => match find_program(word, search_path(set_up)) {
+            Ok(Some(program)) => program.is_file() && may_execute(&program),
+            Ok(None) | Err(_) => false,
+        },
+    };
+    Ok(wanted.iter().map(is_there).collect())
+}
+
 /// What the child says before its program runs; nothing when it does.
 fn listen(mut told: PipeReader) -> Option<NotStarted> {
     let mut said = Vec::new();
@@ -85,13 +123,11 @@ fn become_command(
     if let Err(refusal) = prepare(output, set_up, fence) {
         return NotStarted::Refused(refusal);
     }
-    let path =
-        set_up.variables.iter().find(|(name, _)| name == "PATH").map(|(_, it)| it.as_os_str());
     let Some(word) = words.first() else { return NotStarted::Ended(HowItEnded::NotFound) };
     let not_executable = |it: &io::Error| {
         NotStarted::Ended(HowItEnded::NotExecutable(it.raw_os_error().unwrap_or(libc::EINVAL)))
     };
-    match find_program(word, path) {
+    match find_program(word, search_path(set_up)) {
         Ok(Some(program)) => not_executable(&execute(&program, words, &set_up.variables)),
         Ok(None) => NotStarted::Ended(HowItEnded::NotFound),
         Err(error) => not_executable(&error),
@@ -109,6 +145,10 @@ fn prepare(output: &[OwnedFd; 2], set_up: &SetUp, fence: &Fence) -> Result<(), R
     fence.put_on()?;
     // As the user that it is now.
     chdir(&set_up.directory).map_err(Refusal::at("entering the workspace"))
+}
+
+fn search_path(set_up: &SetUp) -> Option<&OsStr> {
+    set_up.variables.iter().find(|(name, _)| name == "PATH").map(|(_, it)| it.as_os_str())
 }
 
 /// Looks the program up as `execvp` does, but never in a relative directory of `PATH`.

@@ -90,6 +90,10 @@ impl<'a> Service<'a> {
                     wire::send(self.line, &answer, &[])?;
                 }
                 Order::Results { globs } => self.hand_over(&globs)?,
+                Order::Look { wanted } => {
+                    let answer = command::look(&wanted, self.set_up, &self.fence);
+                    wire::send(self.line, &answer, &[])?;
+                }
                 Order::Altered { files } => {
                     let found = self.as_user(|| protected::altered(&self.set_up.directory, &files));
                     let answer = found.map_err(Refusal::at("comparing protected files"));
@@ -284,6 +288,7 @@ impl<'a> Watched<'a> {
                     Ok(Some((
                         Order::Run { .. }
                         | Order::Results { .. }
+                        | Order::Look { .. }
                         | Order::Altered { .. }
                         | Order::Restore { .. },
                         _,

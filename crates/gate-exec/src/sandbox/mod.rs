@@ -23,7 +23,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use gate_core::{
     Blame, Captured, CommandLine, Isolation, IsolationTier, NetworkAccess, Outcome, PathPattern,
-    RunLimits, Usage,
+    RunLimits, Usage, Wanted,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -93,6 +93,12 @@ pub trait Sandbox: Send + std::fmt::Debug {
     /// # Errors
     /// When it cannot be read: the gate's fault.
     async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError>;
+
+    /// Whether each of these is there for a command, as the commands until now have left the workspace.
+    ///
+    /// # Errors
+    /// When it cannot be looked up: the gate's fault.
+    async fn look(&mut self, wanted: &[Wanted]) -> Result<Vec<bool>, SandboxError>;
 
     /// Puts protected files back where the commands until now have altered them, and only those.
     ///

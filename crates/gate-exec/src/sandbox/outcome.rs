@@ -2,13 +2,13 @@
 
 use std::io;
 
-use gate_core::{IsolationTier, Outcome, PathPattern};
+use gate_core::{IsolationTier, Outcome, PathPattern, Wanted, WantedKind};
 use tokio::task::spawn_blocking;
 
 use super::{Ended, Job, ResultFile, SandboxError};
 use crate::attend::{AttendError, Ending, Finished, Init};
 use crate::capture::Kept;
-use crate::wire::Restored;
+use crate::wire::{Named, Restored};
 use crate::workspace::ProtectedFiles;
 
 /// What is told of a command that ended, and the error of one that somebody wanted to end.
@@ -53,6 +53,20 @@ pub(super) async fn results(
 ) -> Result<Vec<ResultFile>, SandboxError> {
     let globs = patterns.iter().map(|it| it.as_str().to_owned()).collect();
     with_init(init, tier, |it| it.results(globs)).await
+}
+
+/// Whether each of these is there for a command, asked of its init.
+pub(super) async fn look(
+    init: &mut Option<Init>,
+    wanted: &[Wanted],
+    tier: IsolationTier,
+) -> Result<Vec<bool>, SandboxError> {
+    let named = |it: &Wanted| match it.kind {
+        WantedKind::Program => Named::Program(it.word.clone().into()),
+        WantedKind::Path => Named::Path(it.word.clone().into()),
+    };
+    let wanted = wanted.iter().map(named).collect();
+    with_init(init, tier, |it| it.look(wanted)).await
 }
 
 /// Puts back what the last command has altered, by its init. Where nothing is protected, that is asked nothing.

@@ -163,7 +163,9 @@ impl Gate {
         cancel: &CancellationToken,
     ) -> Result<Ran, ExecError> {
         let layers = self.preparer.layers();
-        let run = Run { contract, workspace, tier, layers, logs_directory: &self.logs() };
+        let logs_directory = &self.logs();
+        let (runs, wanted) = (|_: &_| true, &[][..]);
+        let run = Run { contract, runs, wanted, workspace, tier, layers, logs_directory };
         run_commands(&run, cancel).await
     }
 }

@@ -15,7 +15,7 @@ use super::auth::{Caller, Permission};
 use super::idempotency::{ClientKey, replayed};
 use super::present;
 use super::problem::Problem;
-use super::tasks::{etag, matches_etag, read_contract, with_body};
+use super::tasks::{etag, matches_etag, preflight, read_contract, with_body};
 
 /// A reason has this many characters at most.
 const REASON_CHARACTERS_MAX: usize = 2_000;
@@ -67,8 +67,8 @@ pub(crate) async fn get_contract(
 
 /// Publish the next version of a contract
 ///
-/// Possible while no run is queued or running and the task is not closed. `If-Match` names the task's
-/// version that you have read. Every verdict names the version that it was judged by.
+/// Possible while no run is queued or running and the task is not closed. A version with a baseline is proven
+/// there first, as the first one was. `If-Match` names the task's version that you have read. Every verdict names the version that it was judged by.
 #[utoipa::path(post, path = "/v1/tasks/{task}/contracts", tag = "contracts",
     params(("task" = uuid::Uuid, Path, description = "The task's id"), ReasonQuery,
            ("if-match" = String, Header, description = "The task's `ETag`", pattern = "^(\\*|\"[0-9]{1,18}\")$"),
@@ -103,6 +103,7 @@ pub(crate) async fn amend_contract(
         rounds_max: contract.rounds_max(),
         reports_max: contract.reports_max(),
         callback_url: contract.callback_url(),
+        preflight: preflight(&contract),
         idempotency: key.as_ref(),
     };
     let made = app.store.amend_contract(task.key(), &amendment, &caller.origin()).await?;

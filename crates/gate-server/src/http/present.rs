@@ -2,8 +2,8 @@
 
 use gate_api::{
     ApiKeyBody, ChangeBody, ContractRef, Cursor, EventBody, ExcerptBody, ExecutionBody,
-    FailedTestBody, FindingBody, LocationBody, ProjectBody, Role, RunBody, RunStateWord, TaskBody,
-    TestCounts, VerdictBody, VerdictRef,
+    FailedTestBody, FindingBody, LocationBody, ProjectBody, Role, RunBody, RunKindWord,
+    RunStateWord, TaskBody, TestCounts, VerdictBody, VerdictRef,
 };
 use gate_store::{
     ApiKey, Event, Project, Run, StoreError, StoredChange, StoredExecution, StoredFinding,
@@ -75,6 +75,7 @@ pub(crate) fn task(task: Task) -> Result<TaskBody, Problem> {
         reports: task.reports,
         reports_max: task.reports_max,
         current_run_id: task.current_run.map(|it| it.as_uuid()),
+        preflight_run_id: task.preflight.map(|it| it.as_uuid()),
         last_verdict: last_verdict.transpose()?,
         version: task.version,
         created_at: task.created_at,
@@ -86,7 +87,11 @@ pub(crate) fn run(run: &Run, verdict: Option<StoredVerdict>) -> Result<RunBody, 
     Ok(RunBody {
         id: run.id.as_uuid(),
         task_id: run.task.as_uuid(),
-        report_id: run.report.as_uuid(),
+        kind: match run.report {
+            Some(_) => RunKindWord::Report,
+            None => RunKindWord::Preflight,
+        },
+        report_id: run.report.map(|it| it.as_uuid()),
         state: word::<RunStateWord>("gate_run.state", &run.state)?,
         attempts: run.attempts,
         contract_version: run.contract_version,

@@ -9,7 +9,7 @@ use gate_api::{
     CancelTask, ContractDocument, Cursor, InvalidField, ProblemKind, TaskBody, TaskPage,
     TaskStateWord, contract_document,
 };
-use gate_core::{Contract, TaskId, WorkspaceSource};
+use gate_core::{Contract, RunId, TaskId, WorkspaceSource};
 use gate_store::{ContractText, NewTask, PAGE_ROWS_MAX, Task, TaskFilter};
 use serde::Deserialize;
 use uuid::Uuid;
@@ -43,10 +43,14 @@ pub(crate) fn etag(version: u64) -> HeaderValue {
 
 /// Register a task with its contract
 ///
-/// The body is the contract itself, as YAML or JSON. All its faults are listed at once. An
+/// The body is the contract itself, as YAML or JSON. All its faults are listed at once. One with a baseline
+/// is proven there before anybody works: the task is in `preflight`, and takes no report, until it is
+/// `pending`, or `contract_rejected` with what to mend; `wait` answers then. An
 /// `Idempotency-Key` makes a repeated request answer with the task that the first one made.
 #[utoipa::path(post, path = "/v1/projects/{project}/tasks", tag = "tasks",
     params(("project" = String, Path, description = "The project's slug", min_length = 1, max_length = 63, pattern = "^[a-z0-9][a-z0-9-]*$"),
+           ("wait" = Option<u64>, Query, description = "Seconds to wait for the end of the preflight", minimum = 0, maximum = 60),
+           ("prefer" = Option<String>, Header, description = "`wait=N`, RFC 7240"),
            ("idempotency-key" = Option<String>, Header, description = "Your own name for this request", min_length = 1, max_length = 255, pattern = "^[!#-~]+$")),
     request_body(content = ContractDocument, description = "As JSON, or as YAML with the content type application/yaml"),
     responses(
@@ -54,11 +58,13 @@ pub(crate) fn etag(version: u64) -> HeaderValue {
             headers(("location" = String, description = "The path of the task"), ("etag" = String, description = "Its version"))),
         (status = 422, description = "The contract does not hold together, or the idempotency key was used with another body",
             body = gate_api::ProblemBody, content_type = "application/problem+json")))]
+#[expect(clippy::too_many_arguments, reason = "each extractor is one part of the request")]
 pub(crate) async fn create_task(
     State(app): State<App>,
     caller: Caller,
     ApiPath(slug): ApiPath<Slug>,
     client_key: ClientKey,
+    wait: Wait,
     raw: RawBody,
 ) -> Result<Response, Problem> {
     caller.require(Permission::Plan)?;
@@ -73,15 +79,19 @@ pub(crate) async fn create_task(
         rounds_max: contract.rounds_max(),
         reports_max: contract.reports_max(),
         callback_url: contract.callback_url(),
+        preflight: preflight(&contract),
         idempotency: key.as_ref(),
     };
     let made = app.store.register_task(project.id, &new, &caller.origin()).await?;
     let is_replay = made.is_replay();
-    let task = app.store.task(caller.within(), made.into_inner()).await?;
+    let (within, id) = (caller.within(), made.into_inner());
+    let look = async || Ok(app.store.task(within, id).await?);
+    let task = wait.until(&app, id, look, |it: &Task| it.state.is_settled()).await?;
     let mut response = (StatusCode::CREATED, [(ETAG, etag(task.version))]).into_response();
     let location = HeaderValue::try_from(format!("/v1/tasks/{}", task.id));
     response.headers_mut().extend(location.ok().map(|it| (LOCATION, it)));
     response.headers_mut().extend(replayed(is_replay));
+    response.headers_mut().extend(wait.applied());
     Ok(with_body(response, ApiJson(present::task(task)?)))
 }
 
@@ -110,7 +120,7 @@ pub(crate) async fn list_tasks(
 
 /// Read a task
 ///
-/// With `wait`, answers as soon as the task is settled: whenever its state is not `gating`.
+/// With `wait`, answers as soon as the task is settled: whenever its state is neither `gating` nor `preflight`.
 #[utoipa::path(get, path = "/v1/tasks/{task}", tag = "tasks",
     params(("task" = uuid::Uuid, Path, description = "The task's id"),
            ("wait" = Option<u64>, Query, description = "Seconds to wait for a change", minimum = 0, maximum = 60),
@@ -159,6 +169,11 @@ pub(crate) async fn cancel_task(
     let payload = |stamp| payload::cancelled(&task, &origin, stamp);
     app.store.cancel_task(task.key(), &body.reason, &origin, payload).await?;
     Ok(ApiJson(present::task(app.store.task(caller.within(), id).await?)?))
+}
+
+/// The run that proves a contract on its baseline, where it has one.
+pub(super) fn preflight(contract: &Contract) -> Option<RunId> {
+    contract.has_preflight().then(|| RunId::from_uuid(Uuid::now_v7()))
 }
 
 /// Reads a contract from a request: its callback must lie in a network that the operator allows, and its baseline, if it is an archive, must be there.

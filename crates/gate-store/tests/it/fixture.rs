@@ -63,6 +63,7 @@ pub(crate) fn verdict(decision: Decision) -> Verdict {
         isolation: None,
         changes: Vec::new(),
         changes_left_out: 0,
+        baseline_tests: Vec::new(),
         feedback: "Mend it.".to_owned(),
         execution_report: "It ran.".to_owned(),
     }
@@ -109,9 +110,27 @@ impl Fixture {
             rounds_max: 3,
             reports_max: 15,
             callback_url,
+            preflight: None,
             idempotency,
         };
         self.store.register_task(project_id, &task, &origin()).await
+    }
+
+    /// A new task whose contract is yet to be proven, by this run.
+    pub(crate) async fn preflight(&self, project_id: i64) -> (TaskKey, RunId) {
+        let run = RunId::from_uuid(Uuid::now_v7());
+        let task = NewTask {
+            id: TaskId::from_uuid(Uuid::now_v7()),
+            title: "A task",
+            contract: &text("{}"),
+            rounds_max: 3,
+            reports_max: 15,
+            callback_url: Some(URL),
+            preflight: Some(run),
+            idempotency: None,
+        };
+        let made = self.store.register_task(project_id, &task, &origin()).await.unwrap();
+        (TaskKey { project_id, task: made.into_inner() }, run)
     }
 
     pub(crate) async fn report(
@@ -163,6 +182,7 @@ impl Fixture {
             rounds_max: 3,
             reports_max: 15,
             callback_url: None,
+            preflight: None,
             idempotency: None,
         };
         self.store.amend_contract(key, &amendment, &origin()).await

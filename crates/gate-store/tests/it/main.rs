@@ -5,6 +5,7 @@ mod append_only;
 mod callbacks;
 mod fixture;
 mod leases;
+mod preflights;
 mod requests;
 mod verdicts;
 mod workers;

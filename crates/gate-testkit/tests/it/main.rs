@@ -15,6 +15,7 @@ mod idempotency;
 mod isolation;
 mod limits;
 mod logs;
+mod preflight;
 mod results;
 mod roles;
 mod rules;

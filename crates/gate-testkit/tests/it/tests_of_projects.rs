@@ -76,10 +76,11 @@ async fn three_reports(project: &Project, repository: &Repository, of: &Language
     assert_eq!(third["round"], 3, "two FAILs came before");
     assert!(third["tree"].as_str().unwrap_or_default().starts_with("sha256:"));
 
-    let told = receiver.wait_for(3).await;
+    let told = receiver.wait_for(4).await;
     let decisions: Vec<_> = told.iter().map(|it| it.body["data"]["decision"].clone()).collect();
-    assert_eq!(decisions, ["FAIL", "FAIL", "PASS"]);
-    let first_told = finding(&told[0].body["data"], "test_failed");
+    assert_eq!(decisions, [Value::Null, json!("FAIL"), json!("FAIL"), json!("PASS")]);
+    assert_eq!(told[0].body["data"]["next_step"], "start", "the contract was proven first");
+    let first_told = finding(&told[1].body["data"], "test_failed");
     assert_eq!(first_told["location"]["line"], place["line"]);
 }
 

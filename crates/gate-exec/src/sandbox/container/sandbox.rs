@@ -4,11 +4,11 @@ use std::io::{self, PipeReader};
 use std::path::Path;
 
 use async_trait::async_trait;
-use gate_core::{NetworkAccess, PathPattern};
+use gate_core::{NetworkAccess, PathPattern, Wanted};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::super::outcome::{ended, failed, restore, results};
+use super::super::outcome::{ended, failed, look, restore, results};
 use super::super::uids::Uid;
 use super::super::way_out::Guard;
 use super::super::{Ended, Job, ResultFile, Sandbox, SandboxError};
@@ -69,6 +69,10 @@ impl Sandbox for ContainerSandbox {
 
     async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
         results(&mut self.init, patterns, TIER).await
+    }
+
+    async fn look(&mut self, wanted: &[Wanted]) -> Result<Vec<bool>, SandboxError> {
+        look(&mut self.init, wanted, TIER).await
     }
 
     async fn restore(&mut self, protected: &ProtectedFiles) -> Result<Restored, SandboxError> {

@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use gate_core::{NetworkAccess, PathPattern};
+use gate_core::{NetworkAccess, PathPattern, Wanted};
 use rustix::process::getuid;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::super::outcome::{ended, failed, restore, results};
+use super::super::outcome::{ended, failed, look, restore, results};
 use super::super::room::OwnRoom;
 use super::super::uids::Uid;
 use super::super::way_out::Guard;
@@ -78,6 +78,10 @@ impl Sandbox for LocalSandbox {
 
     async fn results(&mut self, patterns: &[PathPattern]) -> Result<Vec<ResultFile>, SandboxError> {
         results(&mut self.init, patterns, self.tier.tier).await
+    }
+
+    async fn look(&mut self, wanted: &[Wanted]) -> Result<Vec<bool>, SandboxError> {
+        look(&mut self.init, wanted, self.tier.tier).await
     }
 
     async fn restore(&mut self, protected: &ProtectedFiles) -> Result<Restored, SandboxError> {

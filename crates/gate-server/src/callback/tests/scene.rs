@@ -70,6 +70,7 @@ impl Scene {
             rounds_max: 3,
             reports_max: 15,
             callback_url: Some(callback_url),
+            preflight: None,
             idempotency: None,
         };
         self.store.register_task(self.project.id, &task, &origin()).await.unwrap();
