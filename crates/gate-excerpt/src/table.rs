@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use gate_core::Severity;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use regex::{Captures, Regex, RegexSet};
 
 use crate::command::Call;
@@ -88,6 +88,7 @@ pub(crate) struct Table {
 #[derive(Debug)]
 struct Compiled {
     banner: Option<Regex>,
+    needs: Vec<Finder<'static>>,
     head: Option<Regex>,
     /// The rows, and the head behind them: whether a line is worth a closer look.
     any: RegexSet,
@@ -101,7 +102,7 @@ impl Table {
 
     fn compiled(&self) -> &Compiled {
         self.compiled.get_or_init(|| {
-            let Spec { banner, head, rows, .. } = self.spec;
+            let Spec { banner, needs, head, rows, .. } = self.spec;
             let all = rows.iter().map(|it| it.pattern).chain(head);
             let row = |row: &Row| {
                 let more = row.more.iter().map(|it| pattern(it)).collect();
@@ -109,6 +110,7 @@ impl Table {
             };
             Compiled {
                 banner: banner.map(pattern),
+                needs: needs.iter().map(Finder::new).collect(),
                 head: head.map(pattern),
                 any: RegexSet::new(all).expect("patterns are literals, and a test builds each"),
                 rows: rows.iter().map(row).collect(),
@@ -190,11 +192,13 @@ impl LogParser for Table {
     }
 
     fn is_banner(&self, line: &str) -> bool {
-        let Spec { banner, needs, .. } = self.spec;
-        let has = |it: &&str| memmem::find(line.as_bytes(), it.as_bytes()).is_some();
-        banner.is_some()
-            && (needs.is_empty() || needs.iter().any(has))
-            && self.compiled().banner.as_ref().is_some_and(|it| it.is_match(line))
+        if self.spec.banner.is_none() {
+            return false;
+        }
+        let Compiled { banner, needs, .. } = self.compiled();
+        let has = |it: &Finder<'_>| it.find(line.as_bytes()).is_some();
+        (needs.is_empty() || needs.iter().any(has))
+            && banner.as_ref().is_some_and(|it| it.is_match(line))
     }
 
     fn read(&self, cx: &Context<'_>) -> Draft {
