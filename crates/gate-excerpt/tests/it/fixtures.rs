@@ -25,6 +25,18 @@ fn directory() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"))
 }
 
+#[test]
+fn the_readme_tells_how_many_logs_are_of_real_runs() {
+    let cases = cases::all(directory()).unwrap();
+    let by_hand = cases.iter().filter(|it| it.expected["synthetic"].is_string()).count();
+    let told = format!(
+        "{} logs of real runs, and {by_hand} that were written by hand",
+        cases.len() - by_hand
+    );
+    let readme = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+    assert!(readme.contains(&told), "the README does not say: {told}");
+}
+
 fn score(families: &[&str]) -> Score {
     let mut score = Score::default();
     for case in cases::all(directory()).expect("the fixtures can be read") {
