@@ -25,6 +25,9 @@ pub struct ContractDocument {
     /// What the reporter started from. Protected files are taken from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<SourceBody>,
+    /// Files that the contract brings along, such as tests that its planner wrote: a commit, an archive, or files. Each is laid over the workspace before anything runs, and put back before each check, like protected files of the baseline; the reporter need not have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acceptance_files: Option<SourceBody>,
     /// Files that must exist, not empty, when the work is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 500)]
@@ -212,12 +215,15 @@ impl TryFrom<ContractDocument> for Contract {
     fn try_from(document: ContractDocument) -> Result<Self, Vec<InvalidField>> {
         let mut faults = Vec::new();
         let baseline = document.baseline.map(|it| it.read("/baseline", &mut faults));
+        let acceptance =
+            document.acceptance_files.map(|it| it.read("/acceptance_files", &mut faults));
         let deliverables = document.deliverables.into_iter().map(|it| it.path).collect();
         let rounds_max = document.rounds_max.unwrap_or(limits::ROUNDS_DEFAULT);
         let callback = document.callback.map(|it| read_callback(it, &mut faults));
         let parts = ContractParts {
             title: document.title,
             baseline: baseline.clone().flatten(),
+            acceptance_files: acceptance.flatten(),
             deliverables: tree_paths(deliverables, "/deliverables", "/path", &mut faults),
             criteria: document.criteria.into_iter().map(Into::into).collect(),
             out_of_scope: document.out_of_scope,

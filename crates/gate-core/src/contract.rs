@@ -19,6 +19,8 @@ pub struct ContractParts {
     pub title: String,
     /// What the reporter started from.
     pub baseline: Option<WorkspaceSource>,
+    /// Files that the contract brings along, laid over the workspace like protected ones.
+    pub acceptance_files: Option<WorkspaceSource>,
     /// Files that must exist when the work is done.
     pub deliverables: Vec<TreePath>,
     /// What must be true.
@@ -163,7 +165,8 @@ impl Contract {
         let mut faults = Faults::default();
         faults.checks(&parts);
         faults.criteria(&parts);
-        faults.baseline(&parts);
+        faults.fixed("/baseline", parts.baseline.as_ref());
+        faults.fixed("/acceptance_files", parts.acceptance_files.as_ref());
         faults.protected(&parts);
         faults.variables(&parts);
         faults.environment(&parts.environment);
@@ -181,6 +184,12 @@ impl Contract {
     #[must_use]
     pub fn baseline(&self) -> Option<&WorkspaceSource> {
         self.0.baseline.as_ref()
+    }
+
+    /// Files that the contract brings along, laid over the workspace like protected ones.
+    #[must_use]
+    pub fn acceptance_files(&self) -> Option<&WorkspaceSource> {
+        self.0.acceptance_files.as_ref()
     }
 
     /// Files that must exist when the work is done.
@@ -309,15 +318,15 @@ impl Faults {
     }
 
     /// What can change after the contract was published is no yardstick.
-    fn baseline(&mut self, parts: &ContractParts) {
-        match parts.baseline {
+    fn fixed(&mut self, at: &str, source: Option<&WorkspaceSource>) {
+        match source {
             Some(WorkspaceSource::Directory(_)) => self.add(
-                "/baseline/directory",
+                format!("{at}/directory"),
                 "a directory can change after the contract is published; name a commit, an archive, or files",
             ),
             Some(WorkspaceSource::Patch { .. }) => self.add(
-                "/baseline/patch",
-                "a patch is applied to a baseline and is none; name a commit, an archive, or files",
+                format!("{at}/patch"),
+                "a patch is applied to a baseline and is no tree by itself; name a commit, an archive, or files",
             ),
             Some(
                 WorkspaceSource::Git(_)

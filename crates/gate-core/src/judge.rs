@@ -123,7 +123,7 @@ fn protected_change(change: &ProtectedChange) -> Finding {
         ProtectedChange::Deleted(path) => (path, "was deleted"),
         ProtectedChange::Added(path) => (path, "was added where the contract protects"),
     };
-    let title = format!("`{path}` {what}; it is protected by the contract, the baseline was used");
+    let title = format!("`{path}` {what}; it is protected by the contract, whose own was used");
     let location = Location { file: path.as_str().to_owned(), line: None, column: None };
     let reason = Reason::new(FindingKind::ProtectedFileChanged, title).at(Some(location));
     unsigned(reason, false)

@@ -14,6 +14,7 @@ pub fn parts() -> ContractParts {
     ContractParts {
         title: "Cursor pagination".to_owned(),
         baseline: None,
+        acceptance_files: None,
         deliverables: Vec::new(),
         criteria: vec![Criterion {
             id: "AC1".to_owned(),

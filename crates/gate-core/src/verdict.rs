@@ -76,7 +76,7 @@ pub enum FindingKind {
     FileMissing,
     /// A file that the contract asks for is empty.
     FileEmpty,
-    /// A protected file differs from the baseline; the baseline's was used.
+    /// A protected file differs from the contract's own, which was used.
     ProtectedFileChanged,
     /// The workspace could not be prepared from what the report names.
     SourceUnusable,

@@ -93,7 +93,8 @@ async fn tree(preparer: &Preparer, files: usize) -> Workspace {
     };
     let source = WorkspaceSource::Files((0..files).map(file).collect());
     let report = SourceRef { source: &source, archive: None };
-    let sources = Sources { report, baseline: None, protected: &[], watched: &[] };
+    let sources =
+        Sources { report, baseline: None, acceptance: None, protected: &[], watched: &[] };
     preparer.prepare(&sources, &CancellationToken::new()).await.unwrap()
 }
 
@@ -329,7 +330,8 @@ impl WorkspaceKey {
 
     async fn prepare(&self, preparer: &Preparer) -> Workspace {
         let report = SourceRef { source: &self.0, archive: None };
-        let sources = Sources { report, baseline: None, protected: &[], watched: &[] };
+        let sources =
+            Sources { report, baseline: None, acceptance: None, protected: &[], watched: &[] };
         preparer.prepare(&sources, &CancellationToken::new()).await.unwrap()
     }
 }

@@ -4,13 +4,15 @@ use std::io;
 
 use gate_core::Blame;
 
-/// Which of a run's two sources.
+/// Which of a run's sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceRole {
     /// What the report hands in.
     Report,
     /// What the contract starts from.
     Baseline,
+    /// What the contract brings along.
+    Acceptance,
 }
 
 impl SourceRole {
@@ -18,6 +20,7 @@ impl SourceRole {
         match self {
             Self::Report => "the reported workspace",
             Self::Baseline => "the contract's baseline",
+            Self::Acceptance => "the contract's acceptance files",
         }
     }
 }
@@ -55,14 +58,16 @@ pub enum PrepareError {
 }
 
 impl PrepareError {
-    /// What is the reporter's fault in a report is the contract's in a baseline.
+    /// What is the reporter's fault in a report is the contract's in what it names itself.
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
             Self::Source { role, source } => match (role, source.is_of_the_sender()) {
                 (SourceRole::Report, true) => Blame::Reporter,
-                (SourceRole::Baseline, true) => Blame::Contract,
-                (SourceRole::Report | SourceRole::Baseline, false) => Blame::Gate,
+                (SourceRole::Baseline | SourceRole::Acceptance, true) => Blame::Contract,
+                (SourceRole::Report | SourceRole::Baseline | SourceRole::Acceptance, false) => {
+                    Blame::Gate
+                }
             },
             Self::Pattern { .. } => Blame::Contract,
             Self::Cancelled | Self::System { .. } => Blame::Gate,

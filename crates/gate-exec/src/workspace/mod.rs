@@ -54,7 +54,7 @@ pub use prepared::ProtectedFiles;
 use cache::{Bounds, Lease, TreeCache};
 use git::Mirrors;
 use key::Key;
-use overlay::{Overlay, Protected, Trees, lay_over};
+use overlay::{Overlay, Protected, Trees, lay_over, lay_over_all};
 use protect::Globs;
 use sources::Makers;
 
@@ -123,6 +123,8 @@ pub struct Sources<'a> {
     pub report: SourceRef<'a>,
     /// What the contract starts from.
     pub baseline: Option<SourceRef<'a>>,
+    /// What the contract brings along, and is laid over all others.
+    pub acceptance: Option<SourceRef<'a>>,
     /// What is laid over from the baseline.
     pub protected: &'a [PathPattern],
     /// Where the contract wants to know what stands.
@@ -173,7 +175,7 @@ impl Preparer {
         Scratch::on(&self.trees.ground)
     }
 
-    /// Fetches the reported tree and lays the baseline's protected files over it.
+    /// Fetches the reported tree, and lays the baseline's protected files and the contract's acceptance files over it.
     ///
     /// # Errors
     /// When a source cannot be had; [`PrepareError::blame`] says whose fault that is.
@@ -202,6 +204,15 @@ impl Preparer {
                 let protected = Protected { patterns: sources.protected, globs: &globs };
                 let laid = lay_over(&self.trees, &report, &baseline, protected, cancel).await;
                 laid.map_err(wrong(SourceRole::Report))?
+            }
+        };
+        let judged = match sources.acceptance {
+            None => judged,
+            Some(it) => {
+                let acceptance = self.fetch(it, None, cancel).await;
+                let acceptance = acceptance.map_err(wrong(SourceRole::Acceptance))?;
+                let laid = lay_over_all(&self.trees, judged, &acceptance, &globs, cancel).await;
+                laid.map_err(wrong(SourceRole::Acceptance))?
             }
         };
         let (ground, watched) = (Arc::clone(&self.trees.ground), sources.watched.to_vec());

@@ -78,12 +78,34 @@ pub(super) async fn lay_over(
             trees.cache.store(make(&trees.ground, (&report, &baseline), &plan, &cancel)?)
         };
         let protected_changes = plan.changes.into_iter().collect();
-        let protected = prepared::protected(judged.tree(), &globs);
+        let protected = prepared::protected(judged.tree(), |it| globs.matches(it));
         let overlay = Overlay { tree: judged.digest(), protected_changes, protected, changes };
         trees.cache.remember_overlay(key, overlay.clone());
         Ok((overlay, judged))
     })
     .await
+}
+
+/// Lays every file of the acceptance tree over a tree that is judged; that they are missing there is nobody's doing.
+pub(super) async fn lay_over_all(
+    trees: &Trees,
+    (judged, tree): (Overlay, Lease),
+    acceptance: &Lease,
+    protected: &Globs,
+    cancel: &CancellationToken,
+) -> Result<(Overlay, Lease), SourceError> {
+    let patterns = protect::patterns_of(acceptance.tree())?;
+    let globs = Globs::of_paths(&patterns)?;
+    let laid = Protected { patterns: &patterns, globs: &globs };
+    let (laid, tree) = lay_over(trees, &tree, acceptance, laid, cancel).await?;
+    let mut changes = judged.protected_changes.to_vec();
+    let is_change = |it: &&ProtectedChange| !matches!(it, ProtectedChange::Deleted(_));
+    changes.extend(laid.protected_changes.iter().filter(is_change).cloned());
+    changes.dedup();
+    let protected =
+        prepared::protected(tree.tree(), |it| protected.matches(it) || globs.matches(it));
+    let protected_changes = changes.into();
+    Ok((Overlay { tree: tree.digest(), protected_changes, protected, ..judged }, tree))
 }
 
 /// A second tree that shares the files that stay.

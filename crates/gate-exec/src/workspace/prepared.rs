@@ -9,7 +9,6 @@ use std::sync::Arc;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
-use super::protect::Globs;
 use super::tree::{Node, Tree};
 use super::writer::mode_of;
 use crate::limits::{PROTECTED_AT_ONCE_BYTES, PROTECTED_AT_ONCE_MAX};
@@ -78,7 +77,7 @@ impl Prepared {
 }
 
 /// The protected files and links of a tree, in the order of their paths.
-pub(super) fn protected(tree: &Tree, globs: &Globs) -> Arc<[Prepared]> {
+pub(super) fn protected(tree: &Tree, is_protected: impl Fn(&str) -> bool) -> Arc<[Prepared]> {
     let entries = tree.0.iter().filter_map(|(path, node)| {
         let content = match node {
             Node::Directory => return None,
@@ -89,7 +88,7 @@ pub(super) fn protected(tree: &Tree, globs: &Globs) -> Arc<[Prepared]> {
             },
             Node::Link { target } => Content::Link { target: target.clone() },
         };
-        globs.matches(path).then(|| Prepared { path: path.clone(), content })
+        is_protected(path).then(|| Prepared { path: path.clone(), content })
     });
     entries.collect()
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
 use gate_core::{PathPattern, ProtectedChange, TreePath};
@@ -39,10 +40,26 @@ impl Globs {
         }
     }
 
+    /// Those of [`patterns_of`].
+    pub(super) fn of_paths(patterns: &[PathPattern]) -> Result<Self, SourceError> {
+        Self::parse(patterns)
+            .map_err(|it| SourceError::system("matching paths")(io::Error::other(it)))
+    }
+
     pub(super) fn matches(&self, path: &str) -> bool {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         ends.into_iter().any(|end| self.0.is_match(&path[..end]))
     }
+}
+
+/// A pattern for each file and link of a tree, which matches that alone.
+pub(super) fn patterns_of(tree: &Tree) -> Result<Vec<PathPattern>, SourceError> {
+    let files = tree.0.iter().filter(|(_, node)| **node != Node::Directory);
+    let exact = |path: &String| {
+        let pattern = PathPattern::parse(globset::escape(path));
+        pattern.map_err(|_| SourceError::entry(path, EntryFault::Name))
+    };
+    files.map(|(path, _)| exact(path)).collect()
 }
 
 /// What is to be done, and what is to be told.

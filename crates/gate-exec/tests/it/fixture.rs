@@ -282,7 +282,7 @@ fn path() -> OsString {
 
 pub(crate) fn sources(source: &WorkspaceSource) -> Sources<'_> {
     let report = SourceRef { source, archive: None };
-    Sources { report, baseline: None, protected: &[], watched: &[] }
+    Sources { report, baseline: None, acceptance: None, protected: &[], watched: &[] }
 }
 
 pub(crate) fn archive(bytes: &[u8], subdirectory: Option<&str>) -> WorkspaceSource {

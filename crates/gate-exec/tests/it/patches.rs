@@ -23,6 +23,7 @@ async fn prepare(
     let sources = Sources {
         report: SourceRef { source: &report, archive: None },
         baseline: Some(SourceRef { source: baseline, archive: None }),
+        acceptance: None,
         protected: &protected,
         watched: &[],
     };
@@ -230,6 +231,7 @@ async fn applying_a_patch_leaves_nothing_and_can_be_cancelled() {
     let sources = Sources {
         report: reference(&report),
         baseline: Some(reference(&baseline)),
+        acceptance: None,
         protected: &[],
         watched: &[],
     };

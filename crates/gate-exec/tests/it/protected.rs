@@ -18,6 +18,7 @@ async fn prepare(
 ) -> Result<Workspace, PrepareError> {
     let protected = patterns(protected);
     let sources = Sources {
+        acceptance: None,
         report: reference(report),
         baseline: Some(reference(baseline)),
         protected: &protected,
@@ -166,6 +167,7 @@ async fn facts_are_taken_after_the_overlay_and_before_any_command() {
     let watched: Vec<_> =
         ["tests/a", "src", "src/b", "nothing"].map(|it| TreePath::parse(it).unwrap()).into();
     let sources = Sources {
+        acceptance: None,
         report: reference(&report),
         baseline: Some(reference(&baseline)),
         protected: &protected,

@@ -47,6 +47,7 @@ async fn prepare(gate: &Gate) -> Workspace {
     let reference = |source| SourceRef { source, archive: None };
     let (report, baseline): (&WorkspaceSource, &WorkspaceSource) = (&report, &baseline);
     let sources = Sources {
+        acceptance: None,
         report: reference(report),
         baseline: Some(reference(baseline)),
         protected: &protected,

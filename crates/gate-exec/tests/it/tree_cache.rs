@@ -120,6 +120,7 @@ async fn an_overlay_is_made_once_and_leaves_both_its_trees_alone() {
     let judged = Sources {
         report: reference(&report),
         baseline: Some(reference(&baseline)),
+        acceptance: None,
         protected: &protected,
         watched: &[],
     };

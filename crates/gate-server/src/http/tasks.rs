@@ -194,11 +194,15 @@ pub(super) async fn read_contract(
     if let Some(Err(refusal)) = callback_url.map(|it| app.networks.check_url(&it)) {
         faults.push(InvalidField::new("/callback/url", refusal.to_string()));
     }
-    if let Some(WorkspaceSource::Archive { sha256, .. }) = contract.baseline()
-        && !app.store.has_archive(project_id, *sha256).await?
+    for (at, source) in
+        [("/baseline", contract.baseline()), ("/acceptance_files", contract.acceptance_files())]
     {
-        let detail = format!("upload it first: PUT /v1/workspaces/{}", sha256.to_hex());
-        faults.push(InvalidField::new("/baseline/archive/sha256", detail));
+        if let Some(WorkspaceSource::Archive { sha256, .. }) = source
+            && !app.store.has_archive(project_id, *sha256).await?
+        {
+            let detail = format!("upload it first: PUT /v1/workspaces/{}", sha256.to_hex());
+            faults.push(InvalidField::new(format!("{at}/archive/sha256"), detail));
+        }
     }
     if !faults.is_empty() {
         return Err(Problem::fields(ProblemKind::ContractInvalid, faults));

@@ -131,6 +131,13 @@ async fn prepare(
     let baseline = contract
         .baseline()
         .map(|source| SourceRef { source, archive: baseline_archive.as_deref() });
+    let acceptance_archive = match contract.acceptance_files() {
+        Some(acceptance) => fetch(acceptance, SourceRole::Acceptance).await?,
+        None => None,
+    };
+    let acceptance = contract
+        .acceptance_files()
+        .map(|source| SourceRef { source, archive: acceptance_archive.as_deref() });
     let reported_archive;
     let judged = match question {
         Question::Preflight => baseline.ok_or(GatherError::NoWorkspace)?,
@@ -141,8 +148,8 @@ async fn prepare(
         }
     };
     let watched = contract.watched_paths();
-    let sources =
-        Sources { report: judged, baseline, protected: contract.protected(), watched: &watched };
+    let protected = contract.protected();
+    let sources = Sources { report: judged, baseline, acceptance, protected, watched: &watched };
     Ok(ctx.preparer.prepare(&sources, cancel).await?)
 }
 

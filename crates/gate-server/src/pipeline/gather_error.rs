@@ -43,6 +43,7 @@ impl GatherError {
         let whose = match role {
             SourceRole::Report => "report's",
             SourceRole::Baseline => "baseline's",
+            SourceRole::Acceptance => "acceptance files'",
         };
         match error {
             BlobError::NotFound { .. } => Self::ArchiveUnknown(whose, role),
@@ -55,7 +56,9 @@ impl GatherError {
             Self::Prepare(error) => error.blame(),
             Self::Exec(error) => error.blame(),
             Self::ArchiveUnknown(_, SourceRole::Report) => Blame::Reporter,
-            Self::ArchiveUnknown(_, SourceRole::Baseline) => Blame::Contract,
+            Self::ArchiveUnknown(_, SourceRole::Baseline | SourceRole::Acceptance) => {
+                Blame::Contract
+            }
             Self::Cancelled
             | Self::Document(_)
             | Self::NoWorkspace

@@ -1,6 +1,7 @@
 //! Product stories: what a user of the gate is promised, over HTTP, against the real gate.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+mod acceptance_files;
 mod callbacks;
 mod cancel;
 mod changes;
