@@ -1,11 +1,16 @@
 //! The decision.
 
+use std::collections::{HashMap, HashSet};
+
 use crate::check::{Reason, missing};
 use crate::limits::{FINDINGS_MAX, TITLE_BYTES_MAX};
 use crate::{
     Blame, Check, Contract, Decision, Evidence, Excerpt, Execution, Finding, FindingKind, Location,
     ProtectedChange,
 };
+
+/// So many findings of each check come before further ones of any.
+const FINDINGS_OF_CHECK_FIRST: usize = 10;
 
 /// A decision with its reasons, before it is known what follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,10 +79,26 @@ impl Judgement {
             Some(Blame::Contract | Blame::Gate) => Decision::Inconclusive,
         };
         let left_out = findings.len().saturating_sub(FINDINGS_MAX);
-        findings.truncate(FINDINGS_MAX);
+        let findings = the_first(findings);
         let findings_left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
         Self { decision, blame, findings, findings_left_out }
     }
+}
+
+/// The first [`FINDINGS_MAX`], of which a check that finds much takes no other's place.
+fn the_first(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut of_checks: HashMap<Option<String>, usize> = HashMap::new();
+    let mut places: Vec<(bool, usize)> = Vec::with_capacity(findings.len());
+    for (index, finding) in findings.iter().enumerate() {
+        let before = of_checks.entry(finding.check.clone()).or_default();
+        *before += 1;
+        places.push((*before > FINDINGS_OF_CHECK_FIRST, index));
+    }
+    places.sort_unstable();
+    places.truncate(FINDINGS_MAX);
+    let kept: HashSet<usize> = places.into_iter().map(|it| it.1).collect();
+    let numbered = findings.into_iter().enumerate();
+    numbered.filter(|(index, _)| kept.contains(index)).map(|it| it.1).collect()
 }
 
 /// A yardstick that is broken, or a gate that is, comes before what they measured.

@@ -12,9 +12,8 @@ use gate_core::{Location, Severity, TestPhase};
 use crate::classify::Class;
 use crate::draft::{Failure, Problem};
 use crate::limits::ALSO_AT_MAX;
-use crate::mask;
 
-/// What makes two problems one: the code, the message without its numbers, what it was called.
+/// What makes two problems one: the code, the message but for numbers that stand alone, what it was called.
 type Key = (u64, u64, bool, Option<Class>);
 
 /// Ranked, each once.
@@ -37,7 +36,27 @@ pub(crate) fn problems(problems: Vec<Problem>) -> Vec<Problem> {
 
 fn key(problem: &Problem) -> Key {
     let code = problem.code.as_deref().map_or(0, exact);
-    (code, mask::hash(problem.message.trim()), problem.severity == Severity::Error, problem.class)
+    let message = said(problem.message.trim());
+    (code, message, problem.severity == Severity::Error, problem.class)
+}
+
+/// `row 17` and `row 18` are said of one thing, `nope1` and `nope2` of two.
+fn said(message: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let is_word = |it: char| it.is_alphanumeric() || "_./-".contains(it);
+    for word in message.split_inclusive(|it| !is_word(it)) {
+        let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+        match word.char_indices().next_back() {
+            Some((end, _)) if is_number(word) || is_number(&word[..end]) => {
+                hasher.write_u8(b'#');
+                hasher.write(
+                    word[end..].trim_start_matches(|it: char| it.is_ascii_digit()).as_bytes(),
+                );
+            }
+            Some(_) | None => hasher.write(word.as_bytes()),
+        }
+    }
+    hasher.finish()
 }
 
 fn exact(text: &str) -> u64 {
@@ -113,5 +132,15 @@ mod tests {
         assert_eq!(ranked.len(), 2);
         assert_eq!((ranked[0].times, ranked[0].also_at.len()), (25, ALSO_AT_MAX));
         assert_eq!(ranked[1].message, "other");
+    }
+
+    #[test]
+    fn errors_about_different_names_are_different_errors() {
+        let names = (1..=5).map(|it| at(&format!("cannot find `nope{it}`"), "a.rs", it));
+        assert_eq!(problems(names.collect()).len(), 5);
+        let files = (1..=5).map(|it| at(&format!("no file src/f{it}.c"), "a.rs", it));
+        assert_eq!(problems(files.collect()).len(), 5);
+        let rows = (1..=5).map(|it| at(&format!("row {it}: bad"), "a.csv", it));
+        assert_eq!(problems(rows.collect()).len(), 1);
     }
 }

@@ -2,11 +2,12 @@
 
 use super::Reason;
 use crate::{
-    Blame, CommandLine, Diagnostic, Execution, FindingKind, Outcome, PathPattern, Severity,
+    Blame, CommandLine, Diagnostic, Execution, FindingKind, Location, Outcome, PathPattern,
+    Severity,
 };
 
-/// Diagnostics that one failed command brings into the verdict.
-const DIAGNOSTICS_MAX: usize = 10;
+/// Other places that one finding names.
+const ALSO_AT_MAX: usize = 3;
 
 /// The parameters of a `command` check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,12 +88,12 @@ pub(super) fn failed(execution: &Execution, code: i32) -> Vec<Reason> {
         .diagnostics
         .iter()
         .filter(errors)
-        .take(DIAGNOSTICS_MAX)
         .map(|it| {
             // Some tools say the code in their message.
             let code = it.code.as_ref().filter(|code| !it.message.contains(code.as_str()));
             let code = code.map(|it| format!("{it}: ")).unwrap_or_default();
-            Reason::new(FindingKind::CommandFailed, format!("{code}{}", it.message))
+            let title = format!("{code}{}{}", it.message, elsewhere(it));
+            Reason::new(FindingKind::CommandFailed, title)
                 .at(it.location.clone())
                 .show(it.excerpt.clone())
         })
@@ -102,6 +103,20 @@ pub(super) fn failed(execution: &Execution, code: i32) -> Vec<Reason> {
         reasons.push(Reason::new(FindingKind::CommandFailed, title).show(reading.tail.clone()));
     }
     reasons
+}
+
+/// How often it was said, and where else; nothing of what was said once.
+fn elsewhere(it: &Diagnostic) -> String {
+    let place = |it: &Location| match it.line {
+        Some(line) => format!("{}:{line}", it.file),
+        None => it.file.clone(),
+    };
+    let others: Vec<String> = it.also_at.iter().take(ALSO_AT_MAX).map(place).collect();
+    match (it.times, others.is_empty()) {
+        (0 | 1, true) => String::new(),
+        (times, true) => format!(" (said {times} times)"),
+        (times, false) => format!(" (said {times} times, also at {})", others.join(", ")),
+    }
 }
 
 pub(super) fn did_not_run() -> Reason {

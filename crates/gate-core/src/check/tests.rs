@@ -4,9 +4,6 @@ use super::Reason;
 use super::command::{did_not_run, ended, failed};
 use crate::{CommandLine, Execution, FailedTest, FindingKind, PathPattern, TestTally};
 
-/// Failing tests that one check brings into the verdict.
-const FAILING_TESTS_MAX: usize = 20;
-
 /// The parameters of a `tests` check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestsCheck {
@@ -78,7 +75,7 @@ impl TestsCheck {
 }
 
 fn failing_tests(execution: &Execution) -> Vec<Reason> {
-    let failing = execution.reading.failing_tests.iter().take(FAILING_TESTS_MAX);
+    let failing = execution.reading.failing_tests.iter();
     failing
         .map(|test| {
             let message = match test.message.as_str() {

@@ -9,7 +9,7 @@ mod pair;
 mod preflight;
 mod section;
 
-use crate::limits::FEEDBACK_BYTES_MAX;
+use crate::limits::{FEEDBACK_BYTES_MAX, FINDINGS_MAX};
 use crate::{
     Check, Contract, Decision, Evidence, Execution, Finding, Judgement, LogStream, NextStep, Round,
     RunId,
@@ -136,7 +136,11 @@ fn fetch(told: &Told<'_>, left_out: u32, bytes_max: usize) -> String {
         1 => "1 more finding".to_owned(),
         left_out => format!("{left_out} more findings"),
     };
-    let mut lines = vec![format!("{findings}: `GET /v1/runs/{run}/verdict`")];
+    let bound = match told.judgement.findings_left_out {
+        0 => String::new(),
+        _ => format!(" (which lists the first {FINDINGS_MAX})"),
+    };
+    let mut lines = vec![format!("{findings}: `GET /v1/runs/{run}/verdict`{bound}")];
     for (index, execution) in told.executions.iter().enumerate() {
         let offsets = offsets(told, execution);
         let Some((_, first)) = offsets.first().copied() else { continue };

@@ -50,7 +50,7 @@ pub(crate) static CHANNELS: &[Channel] = &[
 const GAVE_UP: &str = "the gate's reader gave up on a machine-readable document";
 
 /// Bytes of a file that show what it is.
-const HEAD_BYTES: usize = 4 * 1024;
+const HEAD_BYTES: usize = 64 * 1024;
 /// The same, of what may be a document in a log, and its lines.
 const HEAD_IN_LOG_BYTES: usize = 1024;
 const HEAD_LINES: usize = 40;

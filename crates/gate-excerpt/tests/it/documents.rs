@@ -297,3 +297,14 @@ fn a_file_of_a_tool_that_was_not_run_adds_no_tests() {
     let both = ["sh", "-c", "pytest && go test -json ./... > go.json"];
     assert_eq!(reading(&both, 0, log, &[("go.json", go)]).counts, counts(2, 0, 0));
 }
+
+#[test]
+fn sarif_whose_version_stands_behind_its_results_is_sarif() {
+    let result = r#"{"ruleId":"F401","level":"error","message":{"text":"`os` is not used"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"a.py"},"region":{"startLine":3}}}]}"#;
+    let results = vec![result; 400].join(",");
+    let sarif = format!(
+        r#"{{"$schema":"https://json.schemastore.org/sarif-2.1.0.json","runs":[{{"tool":{{"driver":{{"name":"x"}}}},"results":[{results}]}}],"version":"2.1.0"}}"#
+    );
+    let reading = reading(&["ruff", "check"], 1, "", &[("ruff.sarif", &sarif)]);
+    assert_eq!(messages(&reading), ["`os` is not used"]);
+}
