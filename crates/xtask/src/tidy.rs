@@ -15,6 +15,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("gate-core", &[]),
     ("gate-api", &["gate-core"]),
     ("gate-blob", &["gate-core"]),
+    ("gate-detect", &["gate-core"]),
     ("gate-excerpt", &["gate-core"]),
     ("gate-exec", &["gate-core"]),
     ("gate-store", &["gate-core"]),
@@ -23,7 +24,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         "gate-server",
         &["gate-api", "gate-blob", "gate-core", "gate-excerpt", "gate-exec", "gate-store"],
     ),
-    ("gate-cli", &["gate-api", "gate-core", "gate-excerpt", "gate-postgres", "gate-server"]),
+    (
+        "gate-cli",
+        &["gate-api", "gate-core", "gate-detect", "gate-excerpt", "gate-postgres", "gate-server"],
+    ),
     (
         "gate-testkit",
         &[
