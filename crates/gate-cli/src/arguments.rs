@@ -13,6 +13,7 @@ use crate::demo::DemoArguments;
 use crate::excerpt::ExcerptArguments;
 use crate::exit;
 use crate::healthcheck::HealthcheckArguments;
+use crate::init::InitArguments;
 use crate::operate::KeysCommand;
 use crate::read_run::{ExportArguments, FeedbackArguments};
 use crate::serve::ServeArguments;
@@ -56,7 +57,7 @@ pub(crate) struct GlobalArguments {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Check or publish contracts
+    /// Draft, check, or publish contracts
     #[command(subcommand)]
     Contract(ContractCommand),
     /// Report that work is done, and learn the verdict
@@ -89,6 +90,8 @@ pub(crate) enum Command {
 /// What is to be done with a contract.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContractCommand {
+    /// Draft a contract from a project's own files, without a gate
+    Init(InitArguments),
     /// List all faults of a contract, without a gate
     Check(ContractFile),
     /// Publish a contract: as a new task, or as a new version of a task's contract

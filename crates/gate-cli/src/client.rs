@@ -198,13 +198,7 @@ impl Client {
     }
 
     fn url(&self, path: &[&str]) -> Url {
-        let mut url = self.base.clone();
-        url.path_segments_mut()
-            .expect("an http URL has a path; `read_base` took no other")
-            .pop_if_empty()
-            .push("v1")
-            .extend(path);
-        url
+        below(&self.base, path)
     }
 
     fn get(&self, path: &[&str], wait_seconds: u64) -> RequestBuilder {
@@ -268,6 +262,21 @@ impl Client {
 
 fn answer_timeout(wait_seconds: u64) -> Duration {
     Duration::from_secs(wait_seconds + ANSWER_SECONDS_MAX)
+}
+
+fn below(base: &Url, path: &[&str]) -> Url {
+    let mut url = base.clone();
+    url.path_segments_mut()
+        .expect("an http URL has a path; `read_base` took no other")
+        .pop_if_empty()
+        .push("v1")
+        .extend(path);
+    url
+}
+
+/// Where the gate at this address publishes the JSON Schema of contracts.
+pub(crate) fn schema_url(base: &str) -> Result<String, CliError> {
+    Ok(below(&read_base(base)?, &["schemas", "contract"]).into())
 }
 
 fn read_base(text: &str) -> Result<Url, CliError> {

@@ -1,4 +1,4 @@
-//! `donegate contract`: check a contract offline, publish it.
+//! `donegate contract`: check a contract offline, publish it. Its draft is made in `init`.
 
 use gate_api::body::BodyError;
 use gate_api::{TaskBody, TaskStateWord, contract_document};
@@ -12,7 +12,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{Output, faults_json};
 use crate::patience::{self, Patience};
-use crate::{render, submission_key};
+use crate::{init, render, submission_key};
 
 pub(crate) async fn run(
     command: &ContractCommand,
@@ -20,6 +20,7 @@ pub(crate) async fn run(
     output: Output,
 ) -> Result<Exit, CliError> {
     match command {
+        ContractCommand::Init(arguments) => init::run(arguments, global, output),
         ContractCommand::Check(file) => check(file, output),
         ContractCommand::Publish(arguments) => publish(arguments, global, output).await,
     }

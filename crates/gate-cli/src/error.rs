@@ -15,6 +15,18 @@ use crate::pack::PackError;
 pub(crate) enum CliError {
     #[error("cannot read {name}")]
     Read { name: String, source: io::Error },
+    #[error("{name} is there already: give another file with --out, or write over it with --force")]
+    Exists { name: String },
+    #[error(transparent)]
+    Walk(#[from] gate_detect::WalkError),
+    #[error(
+        "{dir} shows neither tests nor a build{seen}. Known are {known}; for others write the contract by hand"
+    )]
+    NothingDetected { dir: String, seen: String, known: String },
+    #[error(
+        "the draft is no contract, so {name} was not written: give another --title, or write it by hand"
+    )]
+    Draft { name: String, faults: Vec<Fault> },
     #[error("cannot write {name}")]
     Write { name: String, source: io::Error },
     #[error("the matchers of {name} cannot be used")]
@@ -93,6 +105,10 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Read { .. }
+            | Self::Exists { .. }
+            | Self::Walk(_)
+            | Self::NothingDetected { .. }
+            | Self::Draft { .. }
             | Self::Write { .. }
             | Self::Matchers { .. }
             | Self::TooLarge { .. }
@@ -119,7 +135,10 @@ impl CliError {
     /// For programs; a refusal has the gate's own code.
     pub(crate) fn code(&self) -> String {
         let code = match self {
-            Self::Read { .. } | Self::TooLarge { .. } => "file_unreadable",
+            Self::Read { .. } | Self::TooLarge { .. } | Self::Walk(_) => "file_unreadable",
+            Self::Exists { .. } => "file_exists",
+            Self::NothingDetected { .. } => "nothing_detected",
+            Self::Draft { .. } => "draft_invalid",
             Self::Write { .. } => "file_unwritable",
             Self::Matchers { .. } => "matchers_invalid",
             Self::Format { .. } => "format_unknown",
@@ -151,6 +170,10 @@ impl CliError {
                     | ProblemKind::Unavailable
             ),
             Self::Read { .. }
+            | Self::Exists { .. }
+            | Self::Walk(_)
+            | Self::NothingDetected { .. }
+            | Self::Draft { .. }
             | Self::Write { .. }
             | Self::Matchers { .. }
             | Self::TooLarge { .. }
@@ -175,9 +198,14 @@ impl CliError {
     /// The faults that it lists, with the document that they are in.
     pub(crate) fn faults(&self) -> (Option<&str>, &[Fault]) {
         match self {
-            Self::Report { name, faults } | Self::Matchers { name, faults } => (Some(name), faults),
+            Self::Report { name, faults }
+            | Self::Draft { name, faults }
+            | Self::Matchers { name, faults } => (Some(name), faults),
             Self::Refused(refusal) => (refusal.name.as_deref(), &refusal.faults),
             Self::Read { .. }
+            | Self::Exists { .. }
+            | Self::Walk(_)
+            | Self::NothingDetected { .. }
             | Self::Write { .. }
             | Self::TooLarge { .. }
             | Self::Format { .. }

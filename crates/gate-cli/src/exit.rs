@@ -10,7 +10,7 @@ use gate_api::{DecisionWord, NextStepWord, ProblemKind, TaskStateWord, VerdictBo
 /// What every status means, for people.
 pub(crate) const TABLE: &str = "\
 Exit status:
-   0  PASS; also: the contract is valid or published, the report is accepted (submit without --wait)
+   0  PASS; also: the contract is drafted, valid, or published, the report is accepted (submit without --wait)
    1  FAIL, with rounds left; also: the contract has faults, nothing walls commands in (doctor)
    3  a person is needed: rounds or reports are used up, an answer is missing, the gate could not tell
    4  undecided: the time is up, the contract cannot be judged, or there is nothing to judge

@@ -16,6 +16,7 @@ mod error;
 mod excerpt;
 mod exit;
 mod healthcheck;
+mod init;
 mod operate;
 mod output;
 mod pack;

@@ -11,6 +11,7 @@ mod doctor;
 mod excerpt;
 mod faults;
 mod healthcheck;
+mod init;
 mod killed;
 mod openapi;
 mod read_run;
