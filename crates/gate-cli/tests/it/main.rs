@@ -8,6 +8,7 @@ mod bodies;
 mod cli;
 mod contracts;
 mod doctor;
+mod drafts;
 mod excerpt;
 mod faults;
 mod healthcheck;

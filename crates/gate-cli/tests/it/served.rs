@@ -111,6 +111,15 @@ impl Served {
         }
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The admin's key.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.send(reqwest::Method::GET, path, None).await
     }
