@@ -156,7 +156,7 @@ impl<'d, 't> Draft<'d, 't> {
     pub(crate) fn protect(&mut self, globs: &[&str]) {
         for glob in globs {
             let known = |it: &str| self.protected_files.contains(it);
-            if !self.at.matching(glob).all(known) {
+            if !self.at.all_matching(glob).all(known) {
                 self.add_protected(glob, None);
             }
         }
@@ -169,7 +169,7 @@ impl<'d, 't> Draft<'d, 't> {
 
     /// Says which files that are there could be protected, and why one might not.
     pub(crate) fn protect_unless(&mut self, doubt: &'static str, globs: &[&str]) {
-        for glob in globs.iter().filter(|it| self.at.has_any(&[**it])) {
+        for glob in globs.iter().filter(|it| self.at.all_matching(it).next().is_some()) {
             self.add_protected(glob, Some(doubt));
         }
     }
@@ -177,7 +177,7 @@ impl<'d, 't> Draft<'d, 't> {
     fn add_protected(&mut self, glob: &str, doubt: Option<&'static str>) {
         let Some(pattern) = self.at.pattern(glob) else { return };
         if doubt.is_none() {
-            self.protected_files.extend(self.at.matching(glob));
+            self.protected_files.extend(self.at.all_matching(glob));
         }
         if !self.component.protected.iter().any(|it| it.pattern == pattern) {
             self.component.protected.push(Protected { pattern, doubt });

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::component::{Component, DraftCheck};
-use crate::directory::{Directory, below, parent};
+use crate::directory::{Directory, below, is_shown, parent};
 use crate::ecosystems::{ECOSYSTEMS, Ecosystem};
 use crate::tree::Tree;
 
@@ -14,26 +14,8 @@ const COMPONENT_DEPTH_MAX: usize = 4;
 /// As long as an id of a contract may be.
 const ID_BYTES_MAX: usize = 64;
 
-/// Directories whose content is an example or an input, and not the project's own work.
-const NOT_THE_WORK: [&str; 17] = [
-    "__fixtures__",
-    "bench",
-    "benchmarks",
-    "doc",
-    "docs",
-    "example",
-    "examples",
-    "fixtures",
-    "fuzz",
-    "samples",
-    "spec",
-    "templates",
-    "test",
-    "testdata",
-    "tests",
-    "third_party",
-    "third-party",
-];
+/// Directories that hold only what tests a component, and are none.
+const OF_TESTS: [&str; 6] = ["bench", "benchmarks", "fuzz", "spec", "test", "tests"];
 
 /// What was found in a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,18 +73,24 @@ pub fn detect(tree: &Tree) -> Detection {
 }
 
 fn components_of(ecosystem: &Ecosystem, tree: &Tree, others: &[Component]) -> Vec<Component> {
-    let directories: BTreeSet<&str> =
-        tree.files().filter_map(ecosystem.directory).filter(|it| is_work(it)).collect();
+    let directories: BTreeSet<&str> = tree
+        .files()
+        .filter(|it| !is_shown(it))
+        .filter_map(ecosystem.directory)
+        .filter(|it| is_work(it))
+        .collect();
     let mut directories: Vec<&str> = directories.into_iter().collect();
     directories.sort_by_key(|it| depth(it));
     let mut found: Vec<Component> = Vec::new();
     for path in directories {
         let is_taken = |it: &Component| it.covers_below && below(path, &it.directory).is_some();
-        let is_shown = |it: &Component| {
+        let has_tests_near = |it: &Component| {
             let is_near = below(path, &it.directory).or_else(|| below(&it.directory, path));
             is_near.is_some() && it.checks.iter().any(|it| it.purpose.is_tests())
         };
-        if found.iter().any(is_taken) || (ecosystem.is_last_resort && others.iter().any(is_shown)) {
+        if found.iter().any(is_taken)
+            || (ecosystem.is_last_resort && others.iter().any(has_tests_near))
+        {
             continue;
         }
         found.extend((ecosystem.read)(&Directory::new(tree, path)));
@@ -112,8 +100,7 @@ fn components_of(ecosystem: &Ecosystem, tree: &Tree, others: &[Component]) -> Ve
 
 fn is_work(path: &str) -> bool {
     path.is_empty()
-        || (depth(path) <= COMPONENT_DEPTH_MAX
-            && !path.split('/').any(|it| NOT_THE_WORK.contains(&it)))
+        || (depth(path) <= COMPONENT_DEPTH_MAX && !path.split('/').any(|it| OF_TESTS.contains(&it)))
 }
 
 fn depth(path: &str) -> usize {

@@ -10,6 +10,13 @@ use crate::tree::{self, Tree};
 /// Files whose text is looked through for one word.
 const SEARCHED_FILES_MAX: usize = 500;
 
+/// Directories whose content is the input of a test.
+const FIXTURES: [&str; 3] = ["__fixtures__", "fixtures", "testdata"];
+/// Directories that show something, where a manifest is none of the project's own. Of sources this cannot be said:
+/// `com/example` is a package of Java.
+const SHOWN: [&str; 8] =
+    ["doc", "docs", "example", "examples", "samples", "templates", "third-party", "third_party"];
+
 /// A directory of a tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Directory<'t> {
@@ -50,8 +57,13 @@ impl<'t> Directory<'t> {
         self.tree.read(&self.join(name))
     }
 
-    /// Files that the glob means.
+    /// Files that the glob means, but no input of a test.
     pub(crate) fn matching(&self, glob: &str) -> impl Iterator<Item = &'t str> {
+        self.all_matching(glob).filter(|it| !is_fixture(it))
+    }
+
+    /// All files that the glob means.
+    pub(crate) fn all_matching(&self, glob: &str) -> impl Iterator<Item = &'t str> {
         self.tree.matching(self.path, glob)
     }
 
@@ -100,6 +112,15 @@ impl<'t> Directory<'t> {
 /// A path that no program takes for an option.
 fn tree_path(path: &str) -> String {
     if path.starts_with('-') { format!("./{path}") } else { path.to_owned() }
+}
+
+/// Whether a file of this path says nothing of the project, although its name does.
+pub(crate) fn is_shown(path: &str) -> bool {
+    is_fixture(path) || parent(path).split('/').any(|it| SHOWN.contains(&it))
+}
+
+fn is_fixture(path: &str) -> bool {
+    parent(path).split('/').any(|it| FIXTURES.contains(&it))
 }
 
 /// The directory of a file; the root is the empty text.

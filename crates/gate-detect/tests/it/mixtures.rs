@@ -39,6 +39,8 @@ fn examples_and_fixtures_are_not_the_project() {
         ("examples/a/package.json", JEST),
         ("test/fixtures/b/go.mod", "module b"),
         ("docs/Cargo.toml", "[package]\nname = 'c'"),
+        ("api/tests/fixtures/d/tests/test_d.py", "import pytest"),
+        ("api/tests/fixtures/e/E.csproj", "<Project/>"),
     ];
     assert_eq!(checks(&files), ["tests: npm test -- --ci"]);
 }

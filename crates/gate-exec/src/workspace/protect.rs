@@ -57,7 +57,7 @@ pub(super) fn patterns_of(tree: &Tree) -> Result<Vec<PathPattern>, SourceError> 
     let files = tree.0.iter().filter(|(_, node)| **node != Node::Directory);
     let exact = |path: &String| {
         let pattern = PathPattern::parse(globset::escape(path));
-        pattern.map_err(|_| SourceError::entry(path, EntryFault::Name))
+        pattern.or(Err(SourceError::entry(path, EntryFault::Name)))
     };
     files.map(|(path, _)| exact(path)).collect()
 }
