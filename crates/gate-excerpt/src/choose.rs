@@ -217,13 +217,18 @@ fn by_banner<'p>(log: &Log, readers: &Readers<'p>) -> Vec<&'p dyn LogParser> {
     let unmarked: Vec<usize> =
         (0..parsers.len()).filter(|it| parsers[*it].marks().is_empty()).collect();
     let mut is_seen = vec![false; parsers.len()];
-    let mut ask = |at: usize, line: &str| {
-        is_seen[at] = is_seen[at] || parsers[at].is_banner(line);
+    // A line can have several of a parser's marks, and is asked about once.
+    let mut asked = vec![usize::MAX; parsers.len()];
+    let mut ask = |at: usize, index: usize| {
+        if !is_seen[at] && asked[at] != index {
+            asked[at] = index;
+            is_seen[at] = parsers[at].is_banner(log.line(index));
+        }
     };
-    log.each_found(marks, |pattern, line| ask(owners[pattern], line));
+    log.each_found(marks, |pattern, index| ask(owners[pattern], index));
     if !unmarked.is_empty() {
         let whole = log.slice(0..log.len()).filter(|it| !log.is_piece(it.0) && !it.1.is_empty());
-        whole.for_each(|(_, line)| unmarked.iter().for_each(|at| ask(*at, line)));
+        whole.for_each(|(index, _)| unmarked.iter().for_each(|at| ask(*at, index)));
     }
     (0..parsers.len()).filter(|it| is_seen[*it]).map(|it| parsers[it]).collect()
 }

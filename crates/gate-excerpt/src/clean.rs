@@ -78,11 +78,14 @@ impl Log {
     }
 
     /// Looks for all patterns in one pass over the text; tells each that is found in a line that is whole.
-    pub(crate) fn each_found(&self, patterns: &AhoCorasick, mut tell: impl FnMut(usize, &str)) {
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        // Mixed streams were put together again.
-        order.sort_by_key(|it| self.lines[*it].start);
-        let mut order = order.into_iter().peekable();
+    pub(crate) fn each_found(&self, patterns: &AhoCorasick, mut tell: impl FnMut(usize, usize)) {
+        let mut order: Vec<usize> = Vec::new();
+        if !self.lines.is_sorted_by_key(|it| it.start) {
+            // Mixed streams were put together again.
+            order.extend(0..self.len());
+            order.sort_by_key(|it| self.lines[*it].start);
+        }
+        let mut order = (0..self.len()).map(|it| order.get(it).copied().unwrap_or(it)).peekable();
         for found in patterns.find_overlapping_iter(&self.text) {
             let (start, end) = (found.start(), found.end());
             while order.next_if(|it| (self.lines[*it].end as usize) < end).is_some() {}
@@ -90,7 +93,7 @@ impl Log {
             // What stands between the lines, or in a prefix, is no line's.
             let line = self.lines[*index];
             if line.start as usize <= start && !line.piece {
-                tell(found.pattern().as_usize(), self.line(*index));
+                tell(found.pattern().as_usize(), *index);
             }
         }
         #[cfg(test)]

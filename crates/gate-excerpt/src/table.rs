@@ -14,7 +14,7 @@ use crate::command::Call;
 use crate::draft::{Draft, Problem};
 use crate::many::Many;
 use crate::parsers::{Context, LogParser};
-use crate::pattern::pattern;
+use crate::pattern::{ascii_words, pattern};
 use crate::select::Cut;
 
 /// Lines below a row that can belong to it.
@@ -112,7 +112,8 @@ impl Table {
                 banner: banner.map(pattern),
                 needs: needs.iter().map(Finder::new).collect(),
                 head: head.map(pattern),
-                any: RegexSet::new(all).expect("patterns are literals, and a test builds each"),
+                any: RegexSet::new(all.map(ascii_words))
+                    .expect("patterns are literals, and a test builds each"),
                 rows: rows.iter().map(row).collect(),
             }
         })
@@ -192,9 +193,6 @@ impl LogParser for Table {
     }
 
     fn is_banner(&self, line: &str) -> bool {
-        if self.spec.banner.is_none() {
-            return false;
-        }
         let Compiled { banner, needs, .. } = self.compiled();
         let has = |it: &Finder<'_>| it.find(line.as_bytes()).is_some();
         (needs.is_empty() || needs.iter().any(has))

@@ -1,5 +1,8 @@
 //! Python's resolvers, pip, uv, and poetry: the package, what was wanted, what was found.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
 use gate_core::Location;
 
 use super::{Context, LogParser};
@@ -75,14 +78,15 @@ impl LogParser for Pip {
         let mut draft = Draft::default();
         let mut next = 0;
         let mut because = None;
+        let asked = Requirements::default();
         for (index, line) in cx.lines() {
             if index < next {
                 continue;
             }
             let problem = if let Some(found) = CONFLICT.captures(line) {
-                Some(conflict(cx, index, &found))
+                Some(conflict(cx, index, &found, &asked))
             } else if let Some(found) = NOT_FOUND.captures(line) {
-                Some(not_found(cx, index, &found))
+                Some(not_found(cx, index, &found, &asked))
             } else if line.starts_with("error: ") || line.contains('×') {
                 UV.captures(line).map(|it| explained(cx, index, group(&it, 1)))
             } else if line.ends_with("version solving failed.") {
@@ -119,7 +123,12 @@ fn tool(cx: &Context<'_>) -> Option<&'static str> {
 }
 
 /// Who asks for what stands below.
-fn conflict(cx: &Context<'_>, index: usize, found: &regex::Captures<'_>) -> Problem {
+fn conflict<'a>(
+    cx: &Context<'a>,
+    index: usize,
+    found: &regex::Captures<'_>,
+    asked: &Requirements<'a>,
+) -> Problem {
     let mut message = group(found, 1).to_owned();
     let mut keys = vec![index];
     let below = cx.log.slice(index + 1..index + BLOCK_LINES_MAX);
@@ -134,11 +143,16 @@ fn conflict(cx: &Context<'_>, index: usize, found: &regex::Captures<'_>) -> Prob
     let end = keys.last().copied().unwrap_or(index) + 1;
     let message = message.trim_end_matches(';').to_owned();
     let package = group(found, 2).trim_end_matches(',');
-    let location = from_file(cx, cx.log.line(index)).or_else(|| asked_for(cx, package));
+    let location = from_file(cx, cx.log.line(index)).or_else(|| asked.asked_for(cx, package));
     Problem::error(message, Cut::new(index..end, keys)).at(location)
 }
 
-fn not_found(cx: &Context<'_>, index: usize, found: &regex::Captures<'_>) -> Problem {
+fn not_found<'a>(
+    cx: &Context<'a>,
+    index: usize,
+    found: &regex::Captures<'_>,
+    asked: &Requirements<'a>,
+) -> Problem {
     let versions: Vec<&str> = group(found, 3).split(", ").collect();
     let newest = &versions[versions.len().saturating_sub(VERSIONS_SHOWN)..];
     let more = if newest.len() < versions.len() { "…, " } else { "" };
@@ -147,7 +161,7 @@ fn not_found(cx: &Context<'_>, index: usize, found: &regex::Captures<'_>) -> Pro
     let end = index
         + 1
         + usize::from(cx.log.line(index + 1).starts_with("ERROR: No matching distribution"));
-    let location = from_file(cx, group(found, 1)).or_else(|| asked_for(cx, group(found, 2)));
+    let location = from_file(cx, group(found, 1)).or_else(|| asked.asked_for(cx, group(found, 2)));
     Problem::error(message, Cut::new(index..end, vec![index])).at(location)
 }
 
@@ -156,11 +170,23 @@ fn from_file(cx: &Context<'_>, line: &str) -> Option<Location> {
     Some(cx.paths.location(group(&found, 1), number(&found, 2)))
 }
 
-/// Where a requirement is asked for, if pip said so before.
-fn asked_for(cx: &Context<'_>, package: &str) -> Option<Location> {
-    let mut asked = cx.lines().filter_map(|it| COLLECTING.captures(it.1));
-    let found = asked.find(|it| group(it, 1) == package)?;
-    Some(cx.paths.location(group(&found, 2), number(&found, 3)))
+/// Where each requirement is asked for, as far as pip says so.
+#[derive(Debug, Default)]
+struct Requirements<'a>(OnceCell<HashMap<&'a str, Location>>);
+
+impl<'a> Requirements<'a> {
+    /// Looks at the log once, when it is first asked.
+    fn asked_for(&self, cx: &Context<'a>, package: &str) -> Option<Location> {
+        let all = self.0.get_or_init(|| {
+            let mut all = HashMap::new();
+            for found in cx.lines().filter_map(|it| COLLECTING.captures(it.1)) {
+                let place = || cx.paths.location(group(&found, 2), number(&found, 3));
+                all.entry(group(&found, 1)).or_insert_with(place);
+            }
+            all
+        });
+        all.get(package).cloned()
+    }
 }
 
 /// uv's reasons, over several lines.

@@ -32,6 +32,9 @@ static LIST: Pattern = Pattern::new(|| pattern(r"^(?:t/|xt/)?\S+\.t \.+"));
 /// Lines of one diagnostic.
 const BODY_LINES_MAX: usize = 30;
 
+/// Lines below a file of the report that tell what is wrong with it.
+const DETAIL_LINES: usize = 4;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Prove;
@@ -61,7 +64,8 @@ impl LogParser for Prove {
         let mut draft = Draft::default();
         let mut skipped = 0;
         let mut report: Vec<(usize, String, u64)> = Vec::new();
-        let mut details = Vec::new();
+        let mut failed = 0_u64;
+        let mut details: Vec<(usize, &str)> = Vec::new();
         let mut runs: Vec<Counts> = Vec::new();
         let mut has_list = false;
         for (index, line) in cx.lines() {
@@ -75,15 +79,15 @@ impl LogParser for Prove {
                 // Without `-v` only files that fail tell of what they skipped.
                 skipped += lines::count(group(&found, 1));
             } else if let Some(found) = REPORT.captures(line) {
-                let failed = lines::count(group(&found, 4));
-                report.push((index, group(&found, 1).to_owned(), failed));
+                let of_file = lines::count(group(&found, 4));
+                failed = failed.saturating_add(of_file);
+                report.push((index, group(&found, 1).to_owned(), of_file));
             } else if DETAIL.is_match(line) {
                 details.push((index, line.trim()));
             } else if let Some(found) =
                 FILES.captures(line).filter(|_| cx.log.line(index + 1).starts_with("Result: "))
             {
                 let all = lines::count(group(&found, 2));
-                let failed = report.iter().map(|it| it.2).sum();
                 let passed = Some(all.saturating_sub(failed).saturating_sub(skipped));
                 runs.push(Counts { passed, failed, errors: 0, skipped });
                 skipped = 0;
@@ -94,8 +98,10 @@ impl LogParser for Prove {
         draft.failures.retain(|it| seen.insert(lines::key(&it.name, it.location.as_ref())));
         // A file that died or broke its plan has no failed test of its own.
         for (index, file, failed) in &report {
-            let own: Vec<&(usize, &str)> =
-                details.iter().filter(|it| it.0 > *index && it.0 <= *index + 4).collect();
+            // They stand in the order of the log.
+            let first = details.partition_point(|it| it.0 <= *index);
+            let own = &details[first..];
+            let own = &own[..own.partition_point(|it| it.0 <= *index + DETAIL_LINES)];
             let is_broken = own.iter().any(|it| it.1.starts_with("Parse errors"));
             if is_broken || *failed == 0 {
                 let message = lines::joined(own.iter().map(|it| it.1));

@@ -8,10 +8,14 @@ use crate::paths::Place;
 use crate::pattern::{Pattern, group, number, pattern};
 
 /// `--> a.rs:3:1`, as compilers point.
-pub(super) static ARROW: Pattern =
-    Pattern::new(|| pattern(r"^\s*(?:-->|╭─\[|┌─) ?(.+?):(\d+)(?::(\d+))?"));
+static ARROW: Pattern = Pattern::new(|| pattern(r"^\s*(?:-->|╭─\[|┌─) ?(.+?):(\d+)(?::(\d+))?"));
 /// An indented place and nothing else.
 static PLACE_ONLY: Pattern = Pattern::new(|| pattern(r"^\s+(\S+\.\w+):(\d+)(?::(\d+))?:?$"));
+
+/// Whether the line points to a place.
+pub(super) fn is_arrow(line: &str) -> bool {
+    line.trim_start().starts_with(['-', '╭', '┌']) && ARROW.is_match(line)
+}
 
 /// Lines that are shown with an error.
 const BLOCK_LINES: usize = 12;

@@ -14,8 +14,8 @@ static COLON: Pattern = Pattern::new(|| {
 static PAREN: Pattern = Pattern::new(|| {
     pattern(r"^\s*((?:[A-Za-z]:\\[^:(]*|[^\s:()]+)\.\w+)\((\d+)(?:,(\d+)[^)]*)?\)\s*:")
 });
-/// `./run.sh: line 4: `; of dash, `./run.sh: 4: `.
-static SHELL: Pattern = Pattern::new(|| pattern(r"^(\S+): (?:line )?(\d+): "));
+/// `./run.sh: line 4: `.
+static SHELL: Pattern = Pattern::new(|| pattern(r"^(\S+): line (\d+): "));
 /// What a shell puts before what it could not do.
 static SHELL_NAME: Pattern = Pattern::new(|| {
     pattern(r"^(?:\S*/)?(?:ba|da|z|k|a)?sh: (?:(?:line )?\d+: )?(?:-c: )?([^\s:]+): (.+)$")
@@ -44,6 +44,16 @@ pub(super) struct Found {
     /// Whether the line starts with it.
     pub(super) leads: bool,
     pub(super) end: usize,
+}
+
+/// Whether the line may start with a place: its first word has a number behind it, or a drive before it. A cheap look
+/// that rules most lines out.
+pub(super) fn may_lead(line: &str) -> bool {
+    let text = line.trim_start();
+    let end = memchr::memchr3(b' ', b'\t', b'(', text.as_bytes()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let starts_digit = |it: &str| it.trim_start().starts_with(|it: char| it.is_ascii_digit());
+    word.contains(':') || rest.starts_with('(') || starts_digit(rest) || !word.is_ascii()
 }
 
 /// The first place with a line number.

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use gate_core::{Location, Severity};
 
-use super::below::{ARROW, Below};
+use super::below::{Below, is_arrow};
 use super::places;
 use super::prefix::Prefixes;
-use crate::classify::{Class, class};
+use crate::classify::{Class, class, may_crash};
 use crate::draft::Problem;
 use crate::limits::{CANDIDATES_MAX, DIAGNOSTICS_MAX, REPEATS_MAX, SEEN_LINES_MAX};
 use crate::mask;
@@ -109,13 +109,20 @@ impl<'a> Search<'a> {
         if is_known || self.cx.noise.has(line) {
             return index + 1;
         }
-        let exact = places::exact(&self.cx, line);
-        let leads = exact.as_ref().is_some_and(|it| it.leads);
-        let Some(class) = self.class(index, line, leads) else { return index + 1 };
-        let is_full = self.found.len() >= CANDIDATES_MAX && class != Class::Crash;
-        if is_full || self.repeats(masked) {
+        // Of what is too much, a crash is still told.
+        let is_full = self.found.len() >= CANDIDATES_MAX;
+        if is_full && !may_crash(line) {
             return index + 1;
         }
+        // Few lines start with a place, and of the others most are nothing.
+        let may_lead = places::may_lead(line);
+        let exact = may_lead.then(|| places::exact(&self.cx, line)).flatten();
+        let leads = exact.as_ref().is_some_and(|it| it.leads);
+        let Some(class) = self.class(index, line, leads) else { return index + 1 };
+        if (is_full && class != Class::Crash) || self.repeats(masked) {
+            return index + 1;
+        }
+        let exact = exact.or_else(|| (!may_lead).then(|| places::exact(&self.cx, line)).flatten());
         let below = Below { cx: self.cx, prefixes: self.prefixes, index, whole };
         let message = match &exact {
             Some(found) if found.leads => line[found.end..].trim_start_matches([':', ' ', ']']),
@@ -147,15 +154,18 @@ impl<'a> Search<'a> {
         }
         let found = class(line, leads);
         // A title that the next line gives a place.
-        let is_title = || ARROW.is_match(self.cx.log.line(index + 1));
+        let is_title = || is_arrow(self.cx.log.line(index + 1));
         if matches!(found, None | Some(Class::Weak)) && is_title() {
             return Some(Class::Error);
         }
         found.or_else(|| {
+            if !line.contains('/') || !line.contains(": ") {
+                return None;
+            }
             let bare = places::bare(&self.cx, line).filter(|it| it.leads)?;
             let rest = line[bare.end..].strip_prefix(": ")?;
             let is_fine = matches!(rest.trim(), "ok" | "OK" | "passed" | "done");
-            (!is_fine && line.contains('/')).then_some(Class::Weak)
+            (!is_fine).then_some(Class::Weak)
         })
     }
 
