@@ -23,6 +23,8 @@ pub(crate) const OVERWRITTEN_MAX: usize = 50;
 
 /// Failing tests of one reading.
 pub(crate) const FAILING_TESTS_MAX: usize = 500;
+/// Subtests in subtests that are followed.
+pub(crate) const SUBTEST_DEPTH_MAX: usize = 64;
 /// Failing tests that are shown with their lines.
 pub(crate) const FAILING_TESTS_SHOWN_MAX: usize = 50;
 /// Errors and warnings of one reading.
@@ -77,8 +79,12 @@ pub(crate) const SIDE_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(crate) const SIDES_MAX: usize = 1_000;
 /// Tests, errors, or lines that are taken from one machine-readable document.
 pub(crate) const ENTRIES_MAX: usize = 100_000;
+/// Values in all lists of one JSON document together.
+pub(crate) const DOCUMENT_VALUES_MAX: usize = 1_000_000;
 /// Lines of one log that are looked at as the start of such a document.
 pub(crate) const DOCUMENT_TRIES_MAX: usize = 5_000;
+/// How often each byte of a log may be looked at, on average, as a part of documents that turn out to be broken.
+pub(crate) const DOCUMENT_LOOKS_MAX: usize = 8;
 /// Machine-readable documents in one log.
 pub(crate) const DOCUMENTS_MAX: usize = 100;
 /// Lines after an error in which its stack is looked for.

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::json::{self, or_default};
-use super::{Channel, Document, Found, Head};
+use super::json::{self, list, or_default};
+use super::{Broken, Channel, Document, Found, Head};
 use crate::draft::Problem;
 use crate::limits::ENTRIES_MAX;
 use crate::parsers::Context;
@@ -26,7 +26,7 @@ struct Line {
     level: String,
     #[serde(default, deserialize_with = "or_default")]
     code: Option<Code>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     spans: Vec<Span>,
     #[serde(default, deserialize_with = "or_default")]
     rendered: String,
@@ -47,7 +47,7 @@ struct Diagnostic {
     level: String,
     #[serde(default, deserialize_with = "or_default")]
     code: Option<Code>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     spans: Vec<Span>,
     #[serde(default, deserialize_with = "or_default")]
     rendered: String,
@@ -82,10 +82,10 @@ fn is(head: &Head<'_>) -> bool {
         || (head.starts("{\"message\":") && head.has_all(&["\"level\":", "\"spans\":"]))
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
     let mut found = Found::default();
     let mut seen = std::collections::HashSet::new();
-    for line in json::lines::<Line>(&document.bytes).take(ENTRIES_MAX) {
+    for line in json::lines::<Line>(document.bytes).take(ENTRIES_MAX) {
         found.length = line.end;
         let Some(diagnostic) = line.value.diagnostic() else { continue };
         // A library and its tests are compiled apart, and say the same.
@@ -95,7 +95,7 @@ fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
         }
     }
     if found.length == 0 {
-        return Err("no line of it is a message of the compiler".to_owned());
+        return Err("no line of it is a message of the compiler".to_owned().into());
     }
     Ok(found)
 }

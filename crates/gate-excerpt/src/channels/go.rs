@@ -9,10 +9,10 @@ use gate_core::TestPhase;
 use serde::Deserialize;
 
 use super::json::{self, or_default};
-use super::{Channel, Document, Found, Head, shown};
+use super::{Broken, Channel, Document, Found, Head, shown};
 use crate::compare;
 use crate::draft::{Counts, Draft, Failure, Problem};
-use crate::limits::{BLOCK_LINES_MAX, ENTRIES_MAX, FAILING_TESTS_MAX};
+use crate::limits::{BLOCK_LINES_MAX, ENTRIES_MAX, FAILING_TESTS_MAX, SUBTEST_DEPTH_MAX};
 use crate::parsers::Context;
 use crate::pattern::{Pattern, group, number, pattern};
 
@@ -77,15 +77,15 @@ fn is(head: &Head<'_>) -> bool {
     is_event && first.contains("\"Action\":\"")
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
     let mut found = Found::default();
     let mut run = Run::default();
-    for line in json::lines::<Event>(&document.bytes).take(ENTRIES_MAX) {
+    for line in json::lines::<Event>(document.bytes).take(ENTRIES_MAX) {
         found.length = line.end;
         run.event(line.at, line.value);
     }
     if found.length == 0 {
-        return Err("no line of it is an event of `go test -json`".to_owned());
+        return Err("no line of it is an event of `go test -json`".to_owned().into());
     }
     found.draft = run.finish(document, cx);
     Ok(found)
@@ -139,7 +139,7 @@ impl Run {
         self.builds(document, cx, &mut draft);
         let mut parents = HashSet::new();
         for (package, test) in self.tests.keys() {
-            let above = test.match_indices('/').map(|(at, _)| &test[..at]);
+            let above = test.match_indices('/').take(SUBTEST_DEPTH_MAX).map(|(at, _)| &test[..at]);
             parents.extend(above.map(|it| (package.as_str(), it)));
         }
         let mut tests: Vec<_> = self.tests.iter().collect();

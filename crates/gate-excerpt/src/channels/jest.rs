@@ -3,8 +3,8 @@
 use gate_core::TestPhase;
 use serde::Deserialize;
 
-use super::json::{self, Figure, or_default};
-use super::{Channel, Document, Found, Head, shown};
+use super::json::{self, Figure, list, or_default};
+use super::{Broken, Channel, Document, Found, Head, shown};
 use crate::compare;
 use crate::draft::{Counts, Failure};
 use crate::limits::FAILING_TESTS_MAX;
@@ -29,7 +29,7 @@ struct Report {
     num_pending_tests: u64,
     #[serde(default)]
     num_todo_tests: u64,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     test_results: Vec<Suite>,
 }
 
@@ -42,20 +42,20 @@ struct Suite {
     status: String,
     #[serde(default, deserialize_with = "or_default")]
     message: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     assertion_results: Vec<Test>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Test {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     ancestor_titles: Vec<String>,
     #[serde(default, deserialize_with = "or_default")]
     title: String,
     #[serde(default, deserialize_with = "or_default")]
     status: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     failure_messages: Vec<String>,
     #[serde(default, deserialize_with = "or_default")]
     location: Option<At>,
@@ -76,8 +76,8 @@ fn is_vitest(head: &Head<'_>) -> bool {
     !head.text.contains("\"numRuntimeErrorTestSuites\"")
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (report, length): (Report, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (report, length): (Report, usize) = json::first(document.bytes)?;
     let mut found = Found { length, ..Found::default() };
     let mut broken = 0;
     for suite in report.test_results {
@@ -95,7 +95,7 @@ fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
     }
     let executed = report.num_passed_tests.saturating_add(report.num_failed_tests);
     if executed > report.num_total_tests {
-        return Err("it counts more tests than there are".to_owned());
+        return Err("it counts more tests than there are".to_owned().into());
     }
     found.draft.counts = Some(Counts {
         passed: Some(report.num_passed_tests),

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::json::{self, Word, or_default};
-use super::{Channel, Document, Found, Head, shown};
+use super::json::{self, Word, list, or_default};
+use super::{Broken, Channel, Document, Found, Head, shown};
 use crate::compare;
 use crate::draft::{Counts, Failure};
 use crate::limits::FAILING_TESTS_MAX;
@@ -16,7 +16,7 @@ pub(super) const MOCHA: Channel =
 #[derive(Debug, Deserialize)]
 struct Report {
     stats: Stats,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     failures: Vec<Test>,
 }
 
@@ -57,8 +57,8 @@ fn is(head: &Head<'_>) -> bool {
     head.starts("{") && head.has_all(&["\"stats\"", "\"suites\"", "\"passes\"", "\"pending\""])
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (report, length): (Report, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (report, length): (Report, usize) = json::first(document.bytes)?;
     let mut found = Found { length, ..Found::default() };
     let failures = report.failures.into_iter().take(FAILING_TESTS_MAX);
     found.draft.failures = failures.map(|it| failure(it, document, cx)).collect();

@@ -14,13 +14,16 @@ mod sarif;
 mod shown;
 mod tap;
 
-use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use crate::Side;
+use crate::clean::Log;
 use crate::combine::Source;
 use crate::draft::{Draft, Problem};
-use crate::limits::{DOCUMENT_TRIES_MAX, DOCUMENTS_MAX, SIDE_BYTES_MAX, SIDES_MAX};
+use crate::limits::{
+    DOCUMENT_LOOKS_MAX, DOCUMENT_TRIES_MAX, DOCUMENTS_MAX, SIDE_BYTES_MAX, SIDES_MAX,
+};
 use crate::parsers::Context;
 use crate::select::Cut;
 
@@ -49,6 +52,10 @@ pub(crate) static CHANNELS: &[Channel] = &[
 /// What a reader that panics says.
 const GAVE_UP: &str = "the gate's reader gave up on a machine-readable document";
 
+/// What is said where the rest of a log is taken for text.
+const TOO_MANY_BROKEN: &str =
+    "so many machine-readable documents in the log break off that from here on it is read as text";
+
 /// Bytes of a file that show what it is.
 const HEAD_BYTES: usize = 64 * 1024;
 /// The same, of what may be a document in a log, and its lines.
@@ -65,7 +72,7 @@ pub(crate) struct Channel {
     /// Whether it is such a document.
     pub(crate) is: fn(&Head<'_>) -> bool,
     /// Reads one; says what is wrong with it where it is broken or cut off.
-    pub(crate) read: fn(&Document<'_>, &Context<'_>) -> Result<Found, String>,
+    pub(crate) read: fn(&Document<'_>, &Context<'_>) -> Result<Found, Broken>,
 }
 
 /// The start of a document.
@@ -90,45 +97,73 @@ impl Head<'_> {
 /// A document's bytes, and where they come from.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
-    pub(crate) bytes: Cow<'a, [u8]>,
-    place: Place,
+    pub(crate) bytes: &'a [u8],
+    /// The log that it stands in, and its first line there.
+    pub(crate) lines: Option<(&'a Log, usize)>,
+    place: Place<'a>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Place<'a> {
     File,
     /// From here on in the raw log.
     Raw(u64),
-    /// Lines that were put together: where each starts in the document, and where in the raw log.
-    Lines(Vec<(usize, u64)>),
+    /// From this byte on in lines that were put together.
+    Joined(&'a Joined, usize),
+}
+
+/// The lines of a log without what wrappers put before them.
+#[derive(Debug)]
+struct Joined {
+    bytes: Vec<u8>,
+    /// Where each line starts in the bytes, and where in the raw log.
+    lines: Vec<(usize, u64)>,
+}
+
+impl Joined {
+    fn new(log: &Log) -> Self {
+        let (mut bytes, mut lines) = (Vec::new(), Vec::new());
+        for (at, line) in log.slice(0..log.len()) {
+            lines.push((bytes.len(), log.raw_offset(at)));
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.push(b'\n');
+        }
+        Self { bytes, lines }
+    }
 }
 
 impl<'a> Document<'a> {
     /// A file beside the log.
     pub(crate) fn file(bytes: &'a [u8]) -> Self {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        Self { bytes: Cow::Borrowed(bytes), place: Place::File }
+        Self { bytes, lines: None, place: Place::File }
     }
 
     /// From a line of the log to its end.
-    fn from_line(cx: &Context<'a>, index: usize) -> Self {
-        let has_prefix = !cx.log.prefix(index).is_empty();
-        if !has_prefix {
+    fn from_line(cx: &Context<'a>, joined: &'a OnceCell<Joined>, index: usize) -> Self {
+        let lines = Some((cx.log, index));
+        if cx.log.prefix(index).is_empty() {
             let start = cx.log.raw_offset(index);
             let from = usize::try_from(start).unwrap_or(usize::MAX).min(cx.input.bytes.len());
-            return Self {
-                bytes: Cow::Borrowed(&cx.input.bytes[from..]),
-                place: Place::Raw(start),
-            };
+            return Self { bytes: &cx.input.bytes[from..], lines, place: Place::Raw(start) };
         }
-        let mut bytes = Vec::new();
-        let mut lines = Vec::new();
-        for (at, line) in cx.log.slice(index..cx.log.len()) {
-            lines.push((bytes.len(), cx.log.raw_offset(at)));
-            bytes.extend_from_slice(line.as_bytes());
-            bytes.push(b'\n');
+        let joined = joined.get_or_init(|| Joined::new(cx.log));
+        let from = joined.lines.get(index).map_or(joined.bytes.len(), |it| it.0);
+        Self { bytes: &joined.bytes[from..], lines, place: Place::Joined(joined, from) }
+    }
+
+    /// How many bytes there are up to this line of the log that it stands in.
+    pub(crate) fn length_to(&self, line: usize) -> usize {
+        let Some((log, _)) = self.lines.filter(|it| line < it.0.len()) else {
+            return self.bytes.len();
+        };
+        match &self.place {
+            Place::File => self.bytes.len(),
+            Place::Raw(start) => {
+                usize::try_from(log.raw_offset(line).saturating_sub(*start)).unwrap_or(usize::MAX)
+            }
+            Place::Joined(joined, from) => joined.lines[line].0 - from,
         }
-        Self { bytes: Cow::Owned(bytes), place: Place::Lines(lines) }
     }
 
     /// What stands at this position, in words; a file has no place in the log.
@@ -143,7 +178,8 @@ impl<'a> Document<'a> {
         match &self.place {
             Place::File => None,
             Place::Raw(start) => Some(start + position as u64),
-            Place::Lines(lines) => {
+            Place::Joined(Joined { lines, .. }, from) => {
+                let position = position + from;
                 let next = lines.partition_point(|it| it.0 <= position);
                 let (start, raw) = lines.get(next.checked_sub(1)?)?;
                 Some(raw + (position - start) as u64)
@@ -158,6 +194,21 @@ pub(crate) struct Found {
     pub(crate) draft: Draft,
     /// Bytes that it takes.
     pub(crate) length: usize,
+}
+
+/// What is wrong with a document.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) why: String,
+    /// Bytes after which it was given up; beyond its end, all.
+    pub(crate) looked_bytes: usize,
+}
+
+/// After all of it was looked at.
+impl From<String> for Broken {
+    fn from(why: String) -> Self {
+        Self { why, looked_bytes: usize::MAX }
+    }
 }
 
 /// One document that was read.
@@ -210,14 +261,14 @@ fn read_side(channels: &[Channel], side: &Side<'_>, cx: &Context<'_>, machine: &
             let tool = draft.tool.unwrap_or(channel.tool);
             machine.drafts.push(Read { tool, draft, source: Source::File });
         }
-        Err(why) => note(&why),
+        Err(Broken { why, .. }) => note(&why),
     }
 }
 
 /// A reader that panics found nothing.
-fn guarded(channel: &Channel, of: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
+fn guarded(channel: &Channel, of: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
     let read = std::panic::AssertUnwindSafe(|| (channel.read)(of, cx));
-    std::panic::catch_unwind(read).unwrap_or_else(|_| Err(GAVE_UP.to_owned()))
+    std::panic::catch_unwind(read).unwrap_or_else(|_| Err(GAVE_UP.to_owned().into()))
 }
 
 fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &mut Machine) {
@@ -235,21 +286,33 @@ fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &m
     if channels.is_empty() {
         return;
     }
+    let joined = OnceCell::new();
     let (mut next, mut tries) = (0, 0);
+    // What looks like many documents that break off is not looked at again and again.
+    let mut room = cx.input.bytes.len().saturating_mul(DOCUMENT_LOOKS_MAX);
     for (index, line) in cx.lines() {
         if index < next || !may_start(line) || tries >= DOCUMENT_TRIES_MAX {
             continue;
         }
         tries += 1;
-        let Some((document, (channel, is_own))) = at_line(&channels, cx, index) else { continue };
+        let Some((document, (channel, is_own))) = at_line(&channels, (cx, &joined), index) else {
+            continue;
+        };
         let Found { draft, length } = match guarded(channel, &document, cx) {
             Ok(found) => found,
-            Err(why) if why == GAVE_UP => {
-                machine.notes.push(Problem::note(why, Cut::line(index)));
+            // What only looks like a document is text.
+            Err(Broken { why, looked_bytes }) => {
+                if why == GAVE_UP {
+                    machine.notes.push(Problem::note(why, Cut::line(index)));
+                }
+                let looked = looked_bytes.min(document.bytes.len());
+                let Some(left) = room.checked_sub(looked) else {
+                    machine.notes.push(Problem::note(TOO_MANY_BROKEN, Cut::line(index)));
+                    break;
+                };
+                room = left;
                 continue;
             }
-            // What only looks like a document is text.
-            Err(_) => continue,
         };
         let last = document.raw_offset(length.saturating_sub(1)).unwrap_or(0);
         let end = (index + 1..cx.log.len()).find(|it| cx.log.raw_offset(*it) > last);
@@ -282,7 +345,7 @@ fn may_start(line: &str) -> bool {
 
 fn at_line<'a, 'c>(
     channels: &[(&'c Channel, bool)],
-    cx: &Context<'a>,
+    (cx, joined): (&Context<'a>, &'a OnceCell<Joined>),
     index: usize,
 ) -> Option<(Document<'a>, (&'c Channel, bool))> {
     let mut text = String::new();
@@ -296,5 +359,5 @@ fn at_line<'a, 'c>(
     }
     let head = Head { name: "", text: &text };
     let channel = channels.iter().find(|it| (it.0.is)(&head))?;
-    Some((Document::from_line(cx, index), *channel))
+    Some((Document::from_line(cx, joined, index), *channel))
 }

@@ -1,14 +1,17 @@
 //! Playwright's `--reporter=json`.
 
+use std::rc::Rc;
+
 use gate_core::{Location, TestPhase};
 use serde::Deserialize;
 
-use super::json::{self, Figure, or_default};
-use super::{Channel, Document, Found, Head, shown};
+use super::json::{self, Figure, list, or_default};
+use super::{Broken, Channel, Document, Found, Head, shown};
 use crate::compare;
 use crate::draft::{Counts, Failure, Problem};
-use crate::limits::{ENTRIES_MAX, FAILING_TESTS_MAX};
+use crate::limits::{ENTRIES_MAX, FAILING_TESTS_MAX, NAME_BYTES_MAX};
 use crate::parsers::Context;
+use crate::select::shorten;
 
 /// See the module.
 pub(super) const PLAYWRIGHT: Channel =
@@ -16,9 +19,9 @@ pub(super) const PLAYWRIGHT: Channel =
 
 #[derive(Debug, Deserialize)]
 struct Report {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     suites: Vec<Suite>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     errors: Vec<Thrown>,
 }
 
@@ -28,9 +31,9 @@ struct Suite {
     title: String,
     #[serde(default, deserialize_with = "or_default")]
     file: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     specs: Vec<Test>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     suites: Vec<Suite>,
 }
 
@@ -42,7 +45,7 @@ struct Test {
     file: String,
     #[serde(default)]
     line: Figure,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     tests: Vec<Project>,
 }
 
@@ -54,7 +57,7 @@ struct Project {
     project_name: String,
     #[serde(default, deserialize_with = "or_default")]
     status: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     results: Vec<Attempt>,
 }
 
@@ -90,23 +93,24 @@ fn is(head: &Head<'_>) -> bool {
         && head.text.contains("\"forbidOnly\"")
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (report, length): (Report, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (report, length): (Report, usize) = json::first(document.bytes)?;
     let mut found = Found { length, ..Found::default() };
     let mut counts = Counts::NONE;
     // Nested no deeper than the JSON parser allows.
-    let mut waiting: Vec<(Vec<String>, Suite)> =
-        report.suites.into_iter().rev().map(|it| (Vec::new(), it)).collect();
+    let outermost = Rc::new(Vec::new());
+    let mut waiting: Vec<(Rc<Vec<String>>, Suite)> =
+        report.suites.into_iter().rev().map(|it| (Rc::clone(&outermost), it)).collect();
     let mut left = ENTRIES_MAX;
     while let Some((mut titles, suite)) = waiting.pop() {
         let Suite { title, file, specs, suites } = suite;
         // The outermost suite is the file.
         if title != file && !title.is_empty() {
-            titles.push(title);
+            Rc::make_mut(&mut titles).push(shorten(&title, NAME_BYTES_MAX));
         }
-        waiting.extend(suites.into_iter().rev().map(|it| (titles.clone(), it)));
+        waiting.extend(suites.into_iter().rev().map(|it| (Rc::clone(&titles), it)));
         for spec in specs {
-            left = left.checked_sub(1).ok_or("it has too many tests")?;
+            left = left.checked_sub(1).ok_or_else(|| "it has too many tests".to_owned())?;
             for project in &spec.tests {
                 match project.status.as_str() {
                     "skipped" => counts.skipped += 1,

@@ -3,8 +3,8 @@
 use gate_core::Severity;
 use serde::Deserialize;
 
-use super::json::{self, Figure, or_default};
-use super::{Channel, Document, Found, Head};
+use super::json::{self, Figure, list, or_default};
+use super::{Broken, Channel, Document, Found, Head};
 use crate::draft::Problem;
 use crate::limits::ENTRIES_MAX;
 use crate::parsers::Context;
@@ -19,13 +19,13 @@ pub(super) const SARIF: Channel = Channel {
 
 #[derive(Debug, Deserialize)]
 struct Sarif {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     runs: Vec<Run>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Run {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     results: Vec<Outcome>,
 }
 
@@ -42,9 +42,9 @@ struct Outcome {
     baseline_state: String,
     #[serde(default, deserialize_with = "or_default")]
     message: Text,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     locations: Vec<Location>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     suppressions: Vec<serde::de::IgnoredAny>,
 }
 
@@ -92,8 +92,8 @@ fn is(head: &Head<'_>) -> bool {
         && ["sarif", "\"2.1.0\""].iter().any(|it| head.text.contains(it))
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (sarif, length): (Sarif, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (sarif, length): (Sarif, usize) = json::first(document.bytes)?;
     let results = sarif.runs.into_iter().flat_map(|it| it.results);
     let mut found = Found { length, ..Found::default() };
     found.draft.problems =

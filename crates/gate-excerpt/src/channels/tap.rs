@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use gate_core::Location;
 
-use super::{Channel, Document, Found, Head};
+use super::{Broken, Channel, Document, Found, Head};
 use crate::clean::Log;
 use crate::compare;
 use crate::draft::{Counts, Failure, Problem};
@@ -28,8 +28,6 @@ pub(super) const TAP: Channel = Channel {
 const NAMES: [(&str, &str); 5] =
     [("bats", "bats"), ("prove", "prove"), ("ava", "ava"), ("tape", "tape"), ("pg_prove", "prove")];
 
-static RESULT: Pattern =
-    Pattern::new(|| pattern(r"^(\s*)(not ok|ok)(?:\s+(\d+))?(?:\s+-?\s*(.*?))?\s*(\{)?\s*$"));
 static PLAN: Pattern = Pattern::new(|| pattern(r"^(\s*)1\.\.(\d+)(?:\s+#\s*(.*))?\s*$"));
 static DIRECTIVE: Pattern =
     Pattern::new(|| pattern(r"^(?:(.*?[^\\\s])?\s+|\s*)#\s*(?i:(todo|skip))\S*\s*(.*)$"));
@@ -78,6 +76,9 @@ struct Stream {
     bail_out: Option<(usize, String)>,
     figures: Vec<(String, u64)>,
     end: usize,
+    /// Results that are nobody's subtest, and the number of the last of them.
+    tops: u64,
+    last_top: Option<u64>,
 }
 
 /// Whether it is the first result of a stream without a version and a plan above.
@@ -93,7 +94,7 @@ fn is(head: &Head<'_>) -> bool {
     let is_node = head.name.is_empty()
         && head.text.contains("# Subtest: ")
         && head.text.contains("duration_ms");
-    let is_result = |it: &str| RESULT.captures(it).is_some_and(|it| it.get(3).is_some());
+    let is_result = |it: &str| parts(it).is_some_and(|it| it.number.is_some());
     let has_plan = PLAN.is_match(first);
     let has_result = head.text.lines().any(is_result);
     let is_empty = has_plan && first.trim_start().starts_with("1..0");
@@ -103,19 +104,24 @@ fn is(head: &Head<'_>) -> bool {
             || (is_first_result(first) && is_result(first)))
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let log = Log::read(&document.bytes);
-    let stream = Stream::read(&log);
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let written;
+    let (log, start) = match document.lines {
+        Some(lines) => lines,
+        None => {
+            written = Log::read(document.bytes);
+            (&written, 0)
+        }
+    };
+    let stream = Stream::read(log, start);
     if stream.points.is_empty() && stream.plan.is_none() && stream.bail_out.is_none() {
-        return Err("it has neither a plan nor a result".to_owned());
+        return Err("it has neither a plan nor a result".to_owned().into());
     }
-    let mut found = Found::default();
-    let next = usize::try_from(log.raw_offset(stream.end)).unwrap_or(usize::MAX);
-    found.length = if stream.end < log.len() { next } else { document.bytes.len() };
+    let mut found = Found { length: document.length_to(stream.end), ..Found::default() };
     let called = cx.calls.iter().rev();
     let mut names = called.filter_map(|call| NAMES.iter().find(|it| it.0 == call.program));
     found.draft.tool = names.next().map(|it| it.1);
-    let inner = Context { log: &log, taken: &vec![false; log.len()], ..*cx };
+    let inner = Context { log, taken: &[], ..*cx };
     for point in stream.points.iter().filter(|it| it.is_failed() && !it.has_failed_child) {
         if found.draft.failures.len() < FAILING_TESTS_MAX {
             found.draft.failures.push(point.failure(document, &inner));
@@ -127,12 +133,12 @@ fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
         let text = log.line(*index).trim();
         let message =
             if why.is_empty() { "Bail out!".to_owned() } else { format!("Bail out! {why}") };
-        found.draft.problems.push(Problem::error(message, at_line(document, &log, *index, text)));
+        found.draft.problems.push(Problem::error(message, at_line(document, log, *index, text)));
     }
     match stream.missing() {
         Some(message) => {
             found.draft.unfinished = 1;
-            let cut = at_line(document, &log, stream.end.saturating_sub(1), &message);
+            let cut = at_line(document, log, stream.end.saturating_sub(1), &message);
             found.draft.problems.push(Problem::error(message, cut));
         }
         None if stream.plan.is_none() => found.draft.unfinished = 1,
@@ -143,16 +149,19 @@ fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
 }
 
 fn at_line(document: &Document<'_>, log: &Log, index: usize, text: &str) -> Cut {
-    document.cut(usize::try_from(log.raw_offset(index)).unwrap_or(0), text)
+    match document.lines {
+        Some(_) => Cut::text(log.raw_offset(index), text),
+        None => Cut::default(),
+    }
 }
 
 impl Stream {
-    fn read(log: &Log) -> Self {
-        let mut stream = Self::default();
+    fn read(log: &Log, start: usize) -> Self {
+        let mut stream = Self { end: start, ..Self::default() };
         // Results of subtests that wait for their parent's.
         let mut open: Vec<usize> = Vec::new();
         let mut in_details = false;
-        for (index, line) in log.slice(0..log.len()) {
+        for (index, line) in log.slice(start..log.len()) {
             let text = line.trim_start();
             if text.starts_with("ok") || text.starts_with("not ok") {
                 if let Some(point) = point(index, line) {
@@ -183,11 +192,15 @@ impl Stream {
                 }
                 stream.end = index + 1;
                 continue;
-            } else if let Some(found) = BAIL_OUT.captures(line) {
+            } else if text.starts_with("Bail out!")
+                && let Some(found) = BAIL_OUT.captures(line)
+            {
                 stream.bail_out.get_or_insert((index, group(&found, 1).to_owned()));
                 stream.end = index + 1;
                 break;
-            } else if let Some(found) = FIGURE.captures(line) {
+            } else if line.starts_with("# ")
+                && let Some(found) = FIGURE.captures(line)
+            {
                 let count = group(&found, 2).parse().unwrap_or(0);
                 stream.figures.push((group(&found, 1).to_owned(), count));
                 stream.end = index + 1;
@@ -214,16 +227,17 @@ impl Stream {
 
     /// Whether the result is that of another stream: the plan is fulfilled, or the numbers start anew.
     fn is_over(&self, next: &Point) -> bool {
-        let top = || self.points.iter().filter(|it| it.indent == 0);
-        let starts_anew = next.indent == 0
-            && next.number == Some(1)
-            && top().next_back().is_some_and(|it| it.number.is_some_and(|it| it >= 1));
-        let is_full = self.plan.as_ref().is_some_and(|it| top().count() as u64 >= it.0);
-        starts_anew && (is_full || self.plan.is_none())
+        let starts_anew =
+            next.indent == 0 && next.number == Some(1) && self.last_top.is_some_and(|it| it >= 1);
+        starts_anew && self.plan.as_ref().is_none_or(|it| self.tops >= it.0)
     }
 
     fn add(&mut self, mut point: Point, open: &mut Vec<usize>) {
         self.end = point.index + 1;
+        if point.indent == 0 {
+            self.tops += 1;
+            self.last_top = point.number;
+        }
         while let Some(&child) = open.last() {
             if self.points[child].indent <= point.indent {
                 break;
@@ -254,7 +268,7 @@ impl Stream {
     /// Whether there are other results than were planned, in words.
     fn missing(&self) -> Option<String> {
         let (planned, why) = self.plan.as_ref()?;
-        let ran = self.points.iter().filter(|it| it.indent == 0).count() as u64;
+        let ran = self.tops;
         let is_short = self.bail_out.is_none() && ran != *planned;
         let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
         is_short.then(|| format!("the plan is {planned} tests{why}, and {ran} have a result"))
@@ -262,17 +276,15 @@ impl Stream {
 }
 
 fn point(index: usize, line: &str) -> Option<Point> {
-    let found = RESULT.captures(line)?;
-    let rest = group(&found, 4);
+    let Parts { indent, is_ok, number, rest } = parts(line)?;
     // Words that only start like a result.
-    let is_word = found.get(3).is_none()
-        && !rest.is_empty()
-        && !line.contains(" - ")
-        && !rest.starts_with('#');
+    let is_word =
+        number.is_none() && !rest.is_empty() && !line.contains(" - ") && !rest.starts_with('#');
     if is_word {
         return None;
     }
-    let (name, directive) = match DIRECTIVE.captures(rest) {
+    let directive = if rest.contains('#') { DIRECTIVE.captures(rest) } else { None };
+    let (name, directive) = match directive {
         Some(found) if group(&found, 2).eq_ignore_ascii_case("todo") => {
             (group(&found, 1), Directive::Todo)
         }
@@ -281,15 +293,47 @@ fn point(index: usize, line: &str) -> Option<Point> {
     };
     Some(Point {
         index,
-        indent: group(&found, 1).len(),
-        is_ok: group(&found, 2) == "ok",
-        number: group(&found, 3).parse().ok(),
+        indent,
+        is_ok,
+        number: number.and_then(|it| it.parse().ok()),
         name: name.trim().replace("\\#", "#").replace("\\\\", "\\"),
         directive,
         has_children: false,
         has_failed_child: false,
         details: index + 1..index + 1,
     })
+}
+
+/// The parts of a result's line.
+#[derive(Debug, PartialEq, Eq)]
+struct Parts<'t> {
+    indent: usize,
+    is_ok: bool,
+    number: Option<&'t str>,
+    /// The name with its directive.
+    rest: &'t str,
+}
+
+/// `not ok 3 - adds # TODO`, without the brace of a subtest that stands below.
+fn parts(line: &str) -> Option<Parts<'_>> {
+    let text = line.trim_start();
+    let indent = line.len() - text.len();
+    let (is_ok, text) = match text.strip_prefix("not ok") {
+        Some(text) => (false, text),
+        None => (true, text.strip_prefix("ok")?),
+    };
+    let text = text.trim_end();
+    let text = text.strip_suffix('{').map_or(text, str::trim_end);
+    let rest = text.trim_start();
+    if rest.len() == text.len() && !text.is_empty() {
+        return None;
+    }
+    let end = rest.find(|it: char| !it.is_ascii_digit()).unwrap_or(rest.len());
+    let (digits, named) = rest.split_at(end);
+    let is_number = end > 0 && (named.is_empty() || named.starts_with(char::is_whitespace));
+    let (number, rest) = if is_number { (Some(digits), named.trim_start()) } else { (None, rest) };
+    let rest = rest.strip_prefix('-').map_or(rest, str::trim_start);
+    Some(Parts { indent, is_ok, number, rest })
 }
 
 impl Point {

@@ -53,10 +53,8 @@ impl Dialect {
         let others = ["failures", "errors", "skipped", "disabled"];
         let others = others.iter().filter_map(|it| figure(it)).fold(0, u64::saturating_add);
         let claimed = figure("tests").map(|it| it.saturating_sub(others));
-        // Those outside of it were marked when it was opened.
-        if let Some(outer) = self.suites.last_mut() {
-            outer.is_outer = true;
-        }
+        // Those around it are outer ones already.
+        self.suites.last_mut().into_iter().for_each(|it| it.is_outer = true);
         let name = shorten(&name, NAME_BYTES_MAX);
         self.suites.push(Suite { name, claimed, ..Suite::default() });
     }

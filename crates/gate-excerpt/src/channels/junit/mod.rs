@@ -10,7 +10,7 @@ use quick_xml::reader::Reader;
 
 use self::case::Case;
 use self::dialect::Dialect;
-use super::{Channel, Document, Found, Head};
+use super::{Broken, Channel, Document, Found, Head};
 use crate::draft::{Counts, Failure};
 use crate::limits::{ENTRIES_MAX, FAILING_TESTS_MAX};
 use crate::parsers::Context;
@@ -45,8 +45,8 @@ fn is(head: &Head<'_>) -> bool {
     is_xml && head.text.contains("<testsuite")
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let mut reader = Reader::from_reader(&document.bytes[..]);
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let mut reader = Reader::from_reader(document.bytes);
     reader.config_mut().check_end_names = true;
     let mut cases = Cases {
         document,
@@ -61,10 +61,12 @@ fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
     };
     loop {
         let at = position(&reader);
-        let event = reader.read_event().map_err(|it| broken(&it.to_string()))?;
-        let is_over = cases.event(&event, at)?;
+        let event = reader.read_event().map_err(|it| broken(&it.to_string()));
+        let is_over = event.and_then(|it| cases.event(&it, at));
+        let is_over = is_over.map_err(|why| Broken { why, looked_bytes: position(&reader) })?;
         if cases.cases > ENTRIES_MAX {
-            return Err(format!("it has more than {ENTRIES_MAX} tests"));
+            let why = format!("it has more than {ENTRIES_MAX} tests");
+            return Err(Broken { why, looked_bytes: at });
         }
         if is_over {
             break;

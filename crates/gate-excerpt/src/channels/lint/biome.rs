@@ -4,8 +4,8 @@ use gate_core::Severity;
 use serde::Deserialize;
 
 use super::{Told, settle};
-use crate::channels::json::{self, Figure, Word, or_default};
-use crate::channels::{Channel, Document, Found, Head};
+use crate::channels::json::{self, Figure, Word, list, or_default};
+use crate::channels::{Broken, Channel, Document, Found, Head};
 use crate::limits::ENTRIES_MAX;
 use crate::parsers::Context;
 
@@ -15,7 +15,7 @@ pub(in crate::channels) const BIOME: Channel =
 
 #[derive(Debug, Deserialize)]
 struct Report {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     diagnostics: Vec<Message>,
 }
 
@@ -38,7 +38,7 @@ struct Message {
 #[serde(untagged)]
 enum Text {
     Plain(String),
-    Pieces(Vec<Piece>),
+    Pieces(#[serde(deserialize_with = "list")] Vec<Piece>),
     Other(serde::de::IgnoredAny),
 }
 
@@ -61,7 +61,7 @@ struct Location {
     path: Path,
     #[serde(default, deserialize_with = "or_default")]
     start: Start,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     span: Vec<usize>,
     #[serde(default, deserialize_with = "or_default")]
     source_code: String,
@@ -95,8 +95,8 @@ fn is(head: &Head<'_>) -> bool {
         && (head.text.contains("\"unchanged\"") || head.text.contains("\"suggestedFixesSkipped\""))
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (report, length): (Report, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (report, length): (Report, usize) = json::first(document.bytes)?;
     let mut found = Found { length, ..Found::default() };
     for it in report.diagnostics.into_iter().take(ENTRIES_MAX) {
         let is_error = matches!(it.severity.as_str(), "error" | "fatal");

@@ -4,8 +4,8 @@ use gate_core::Severity;
 use serde::Deserialize;
 
 use super::{Told, settle};
-use crate::channels::json::{self, Figure, or_default};
-use crate::channels::{Channel, Document, Found, Head};
+use crate::channels::json::{self, Figure, List, list, or_default};
+use crate::channels::{Broken, Channel, Document, Found, Head};
 use crate::classify::Class;
 use crate::draft::Problem;
 use crate::limits::ENTRIES_MAX;
@@ -19,7 +19,7 @@ pub(in crate::channels) const ESLINT: Channel =
 #[serde(rename_all = "camelCase")]
 struct Linted {
     file_path: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     messages: Vec<Message>,
 }
 
@@ -44,8 +44,8 @@ fn is(head: &Head<'_>) -> bool {
     head.starts("[") && head.has_all(&["\"filePath\":", "\"messages\":"])
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (files, length): (Vec<Linted>, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (List(files), length): (List<Linted>, usize) = json::first(document.bytes)?;
     let mut found = Found { length, ..Found::default() };
     for file in files {
         for message in file.messages {

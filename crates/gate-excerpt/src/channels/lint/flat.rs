@@ -4,8 +4,8 @@ use gate_core::Severity;
 use serde::Deserialize;
 
 use super::{Told, settle};
-use crate::channels::json::{self, Figure, Word, or_default};
-use crate::channels::{Channel, Document, Found, Head};
+use crate::channels::json::{self, Figure, List, Word, list, or_default};
+use crate::channels::{Broken, Channel, Document, Found, Head};
 use crate::draft::Problem;
 use crate::limits::ENTRIES_MAX;
 use crate::parsers::Context;
@@ -84,43 +84,49 @@ struct Start {
     column: Figure,
 }
 
-/// In a list, or below a name.
+/// Messages below a name; others are in a list.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Report {
-    List(Vec<Message>),
-    Named {
-        #[serde(alias = "comments")]
-        messages: Vec<Message>,
-    },
+struct Named {
+    #[serde(deserialize_with = "list", alias = "comments")]
+    messages: Vec<Message>,
 }
 
 fn starts(head: &Head<'_>) -> bool {
     head.starts("[") || head.starts("{")
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
     let mut found = Found::default();
-    match json::first::<Report>(&document.bytes) {
-        Ok((Report::List(messages) | Report::Named { messages }, length)) => {
+    match report(document.bytes) {
+        Ok((messages, length)) => {
             let told = messages.into_iter().take(ENTRIES_MAX);
             found.draft.problems = told.filter_map(|it| problem(it, document, 0, cx)).collect();
             found.length = length;
         }
-        Err(why) => {
-            for line in json::lines::<Message>(&document.bytes).take(ENTRIES_MAX) {
+        Err(broken) => {
+            for line in json::lines::<Message>(document.bytes).take(ENTRIES_MAX) {
                 if let Some(problem) = problem(line.value, document, line.at, cx) {
                     found.draft.problems.push(problem);
                     found.length = line.end;
                 }
             }
             if found.length == 0 {
-                return Err(why);
+                // Now all lines were looked at.
+                return Err(broken.why.into());
             }
         }
     }
     settle(&mut found.draft.problems, cx);
     Ok(found)
+}
+
+/// Serde's untagged enums keep a copy of what they look at.
+fn report(bytes: &[u8]) -> Result<(Vec<Message>, usize), Broken> {
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        json::first::<List<Message>>(bytes).map(|it| (it.0.0, it.1))
+    } else {
+        json::first::<Named>(bytes).map(|it| (it.0.messages, it.1))
+    }
 }
 
 fn problem(it: Message, document: &Document<'_>, at: usize, cx: &Context<'_>) -> Option<Problem> {

@@ -4,8 +4,8 @@ use gate_core::Severity;
 use serde::Deserialize;
 
 use super::{Told, settle};
-use crate::channels::json::{self, Figure, or_default};
-use crate::channels::{Channel, Document, Found, Head};
+use crate::channels::json::{self, Figure, list, or_default};
+use crate::channels::{Broken, Channel, Document, Found, Head};
 use crate::limits::ENTRIES_MAX;
 use crate::parsers::Context;
 
@@ -16,7 +16,7 @@ pub(in crate::channels) const PYRIGHT: Channel =
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     general_diagnostics: Vec<Message>,
 }
 
@@ -53,8 +53,8 @@ fn is(head: &Head<'_>) -> bool {
     head.starts("{") && head.text.contains("\"generalDiagnostics\"")
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (report, length): (Report, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (report, length): (Report, usize) = json::first(document.bytes)?;
     let mut found = Found { length, ..Found::default() };
     for it in report.general_diagnostics.into_iter().take(ENTRIES_MAX) {
         let start = it.range.unwrap_or_default().start;

@@ -4,8 +4,8 @@ use gate_core::Severity;
 use serde::Deserialize;
 
 use super::{Told, settle};
-use crate::channels::json::{self, Figure, or_default};
-use crate::channels::{Channel, Document, Found, Head};
+use crate::channels::json::{self, Figure, List, list, or_default};
+use crate::channels::{Broken, Channel, Document, Found, Head};
 use crate::limits::ENTRIES_MAX;
 use crate::parsers::Context;
 
@@ -18,9 +18,9 @@ pub(in crate::channels) const STYLELINT: Channel =
 struct Linted {
     #[serde(default, deserialize_with = "or_default")]
     source: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     warnings: Vec<Message>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "list")]
     invalid_option_warnings: Vec<Invalid>,
 }
 
@@ -50,8 +50,8 @@ fn is(head: &Head<'_>) -> bool {
         && (head.text.contains("\"warnings\":") || head.text.contains("\"deprecations\":"))
 }
 
-fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, String> {
-    let (files, length): (Vec<Linted>, usize) = json::first(&document.bytes)?;
+fn read(document: &Document<'_>, cx: &Context<'_>) -> Result<Found, Broken> {
+    let (List(files), length): (List<Linted>, usize) = json::first(document.bytes)?;
     let mut found = Found { length, ..Found::default() };
     let problems = &mut found.draft.problems;
     for Linted { source, warnings, invalid_option_warnings } in files {

@@ -10,7 +10,7 @@ use gate_core::Location;
 use super::{Context, LogParser, lines};
 use crate::command::Call;
 use crate::draft::{Counts, Draft, Failure, Problem};
-use crate::limits::BLOCK_LINES_MAX;
+use crate::limits::{BLOCK_LINES_MAX, FAILING_TESTS_MAX, SUBTEST_DEPTH_MAX};
 use crate::pattern::{Pattern, group, number, pattern};
 use crate::select::Cut;
 use packages::Packages;
@@ -136,7 +136,7 @@ impl Run {
         let leaves = || self.results.iter().filter(|it| !parents.contains(it.2.as_str()));
         let count = |word: &str| leaves().filter(|it| it.1 == word).count() as u64;
         let mut failed = count("FAIL");
-        for (index, _, name) in leaves().filter(|it| it.1 == "FAIL") {
+        for (index, _, name) in leaves().filter(|it| it.1 == "FAIL").take(FAILING_TESTS_MAX) {
             let mut failure = self.failure(cx, *index, name);
             self.packages.resolve(*index, failure.location.as_mut());
             draft.failures.push(failure);
@@ -305,7 +305,7 @@ fn example(cx: &Context<'_>, index: usize, name: String) -> Failure {
 }
 
 fn ancestors(name: &str) -> impl Iterator<Item = &str> {
-    name.match_indices('/').map(|(at, _)| &name[..at])
+    name.match_indices('/').take(SUBTEST_DEPTH_MAX).map(|(at, _)| &name[..at])
 }
 
 /// A panic or a race: what it says, and the first frame in the project's own files.

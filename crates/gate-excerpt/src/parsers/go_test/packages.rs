@@ -1,11 +1,15 @@
 //! Where a package's files are: `go test` prints them without their directory, and the packages with their module.
 
+use std::cell::OnceCell;
+
 use gate_core::Location;
 
 /// The packages of a log, each with the line that ends it.
 #[derive(Debug, Default)]
 pub(super) struct Packages {
     ended: Vec<(usize, String)>,
+    /// How much of each name is the module's, once all packages are known.
+    module: OnceCell<usize>,
 }
 
 impl Packages {
@@ -22,7 +26,10 @@ impl Packages {
         let Some(location) = location.filter(|it| !it.file.contains('/')) else { return };
         let at = self.ended.partition_point(|it| it.0 < index);
         let Some((_, package)) = self.ended.get(at) else { return };
-        let directory = package.get(self.module_length()..).unwrap_or("").trim_start_matches('/');
+        let directory = package
+            .get(*self.module.get_or_init(|| self.module_length())..)
+            .unwrap_or("")
+            .trim_start_matches('/');
         if !directory.is_empty() {
             location.file = format!("{directory}/{}", location.file);
         }
