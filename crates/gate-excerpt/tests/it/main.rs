@@ -7,4 +7,5 @@ mod fixtures;
 mod forged;
 mod forged_js;
 mod forged_native;
+mod hostile;
 mod wrapped;
