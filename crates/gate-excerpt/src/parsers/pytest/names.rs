@@ -63,11 +63,16 @@ pub(super) fn failures(cx: &Context<'_>, sections: &[Section]) -> Vec<Failure> {
     if entries.is_empty() {
         return without_summary(cx, order, &mut failed, &mut errors);
     }
+    let files = files_by_suffix(errors.keys());
     let mut seen = HashSet::new();
     let mut failures = Vec::new();
     for entry in &entries {
         let waiting = if entry.is_error { &mut errors } else { &mut failed };
-        let block = waiting.get_mut(&key_of_id(entry.id)).and_then(VecDeque::pop_front);
+        let mut key = key_of_id(entry.id);
+        if entry.is_error && !waiting.contains_key(&key) {
+            key = file_like(&key, &files).unwrap_or(key);
+        }
+        let block = waiting.get_mut(&key).and_then(VecDeque::pop_front);
         // What passed although it must not has no line of its own.
         let start = entry.message.trim_end_matches("...");
         let one_liner = one_liners
@@ -79,6 +84,36 @@ pub(super) fn failures(cx: &Context<'_>, sections: &[Section]) -> Vec<Failure> {
     }
     failures
 }
+
+/// The files that could not be collected, by each end of their paths; an end that two share leads nowhere.
+fn files_by_suffix<'k>(keys: impl Iterator<Item = &'k String>) -> HashMap<String, Option<String>> {
+    let mut files = HashMap::new();
+    for key in keys.filter(|it| it.ends_with(".py")) {
+        for end in path_ends(key) {
+            files
+                .entry(end.to_owned())
+                .and_modify(|it| *it = None)
+                .or_insert_with(|| Some(key.clone()));
+        }
+    }
+    files
+}
+
+/// A title has the path from pytest's root directory, the short summary that from where it was started.
+fn file_like(key: &str, files: &HashMap<String, Option<String>>) -> Option<String> {
+    let key = key.trim_start_matches("../");
+    let found = path_ends(key).find_map(|end| files.get(end))?.as_ref()?;
+    (found.ends_with(key) || key.ends_with(found.as_str())).then(|| found.clone())
+}
+
+/// The path, and what follows each of its first separators.
+fn path_ends(path: &str) -> impl Iterator<Item = &str> {
+    let after = path.match_indices('/').map(|(at, _)| &path[at + 1..]);
+    std::iter::once(path).chain(after.take(PATH_DEPTH_MAX))
+}
+
+/// Directories of a path that are looked at.
+const PATH_DEPTH_MAX: usize = 30;
 
 fn entry<'t>((index, line): (usize, &'t str)) -> Option<Entry<'t>> {
     if !line.starts_with(['F', 'E', 'S']) {
@@ -253,6 +288,23 @@ mod tests {
         }
         assert_eq!(key_of_title("test_x [num] (i=1)"), "test_x");
         assert_eq!(key_of_title("test_x[a (b) c]"), "test_x[a (b) c]");
+    }
+
+    #[test]
+    fn a_file_is_known_by_the_end_of_its_path() {
+        let keys = ["pkg/tests/test_c.py", "t/test_d.py", "a/x/test_e.py", "b/x/test_e.py"];
+        let keys = keys.map(str::to_owned);
+        let files = files_by_suffix(keys.iter());
+        for (id, file) in [
+            ("tests/test_c.py", Some("pkg/tests/test_c.py")),
+            ("sub/t/test_d.py", Some("t/test_d.py")),
+            ("../t/test_d.py", Some("t/test_d.py")),
+            ("u/test_d.py", None),
+            ("x/test_e.py", None),
+            ("c_test_d.py", None),
+        ] {
+            assert_eq!(file_like(id, &files).as_deref(), file, "{id}");
+        }
     }
 
     #[test]
