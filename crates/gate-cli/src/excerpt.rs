@@ -31,11 +31,11 @@ pub(crate) struct ExcerptArguments {
     /// The command that printed it, such as 'cargo test'
     #[arg(long, value_name = "COMMAND")]
     command: String,
-    /// Its exit status
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    /// Its exit status, 0 to 255
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=255))]
     exit_code: Option<i32>,
-    /// The signal that ended it, instead
-    #[arg(long, value_name = "N")]
+    /// The signal that ended it, 1 to 64, instead
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=64))]
     signal: Option<i32>,
     /// It was ended at its time limit, instead
     #[arg(long)]

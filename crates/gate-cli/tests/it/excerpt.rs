@@ -106,4 +106,8 @@ fn every_fault_of_a_matcher_file_is_told_and_so_is_a_missing_end() {
     }
     let endless = excerpt(&file, &["--command", "x"]);
     assert!(endless.status == 64 && endless.stderr.contains("--exit-code"), "{endless:?}");
+    for (end, number) in [("--exit-code", "300"), ("--exit-code", "-1"), ("--signal", "999")] {
+        let refused = excerpt(&file, &["--command", "x", end, number]);
+        assert!(refused.status == 64 && refused.stderr.contains(end), "{refused:?}");
+    }
 }
