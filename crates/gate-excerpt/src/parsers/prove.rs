@@ -1,6 +1,8 @@
 //! prove: Perl's tests, whose failures stand in diagnostics, with the summary of its harness.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+
+use gate_core::Location;
 
 use super::{Context, LogParser, lines};
 use crate::command::Call;
@@ -27,8 +29,14 @@ static DETAIL: Pattern = Pattern::new(|| {
 });
 static SKIPPED: Pattern = Pattern::new(|| pattern(r"^ok \d+.* # (?i:skip)\b"));
 static LESS: Pattern = Pattern::new(|| pattern(r"^\s*\(less (\d+) skipped subtests?: \d+ okay\)$"));
-static LIST: Pattern = Pattern::new(|| pattern(r"^(?:t/|xt/)?\S+\.t \.+"));
+static LIST: Pattern = Pattern::new(|| pattern(r"^((?:t/|xt/)?\S+\.t) \.+"));
+/// `kaboom at t/b.t line 1.`, `no at lib/A.pm line 3, <STDIN> line 1.`
+static DIED: Pattern = Pattern::new(|| {
+    pattern(r"^(\S.*) at (\S+) line (\d+)(?:, (?:<.*> (?:line|chunk) \d+|near .*))?\.?$")
+});
 
+/// Below a file's line in the report.
+const DETAIL_LINES_MAX: usize = 4;
 /// Lines of one diagnostic.
 const BODY_LINES_MAX: usize = 30;
 
@@ -96,27 +104,95 @@ impl LogParser for Prove {
         // In verbose runs each line of a test stands in the log twice at most, once as a diagnostic.
         let mut seen = HashSet::new();
         draft.failures.retain(|it| seen.insert(lines::key(&it.name, it.location.as_ref())));
-        // A file that died or broke its plan has no failed test of its own.
-        for (index, file, failed) in &report {
-            // They stand in the order of the log.
-            let first = details.partition_point(|it| it.0 <= *index);
-            let own = &details[first..];
-            let own = &own[..own.partition_point(|it| it.0 <= *index + DETAIL_LINES)];
-            let is_broken = own.iter().any(|it| it.1.starts_with("Parse errors"));
-            if is_broken || *failed == 0 {
-                let message = lines::joined(own.iter().map(|it| it.1));
-                let end = own.last().map_or(*index, |it| it.0) + 1;
-                let cut = Cut::new(*index..end, (*index..end).collect());
-                let location = Some(cx.paths.location(file, None));
-                draft.problems.push(Problem::error(format!("{file}: {message}"), cut).at(location));
-            }
-        }
+        add_broken_files(cx, &report, &details, &mut draft);
         lines::keep_own(cx, self, &mut runs);
         draft.unfinished = u32::from(has_list && runs.is_empty());
         runs.into_iter().for_each(|it| draft.add_counts(it));
-        draft.taken = draft.problems.iter().map(|it| it.cut.range.clone()).collect();
         draft
     }
+}
+
+/// A file that died or broke its plan without a failed test of its own stands for one: beside the failing tests of
+/// other files, a problem would be passed over.
+fn add_broken_files(
+    cx: &Context<'_>,
+    report: &[(usize, String, u64)],
+    details: &[(usize, &str)],
+    draft: &mut Draft,
+) {
+    let deaths = deaths(cx);
+    let mut details = details.iter().peekable();
+    for (index, file, failed) in report {
+        while details.next_if(|it| it.0 <= *index).is_some() {}
+        let own: Vec<&(usize, &str)> =
+            details.clone().take_while(|it| it.0 <= *index + DETAIL_LINES_MAX).collect();
+        let is_broken = own.iter().any(|it| it.1.starts_with("Parse errors"));
+        if !is_broken && *failed > 0 {
+            continue;
+        }
+        let said = lines::joined(own.iter().map(|it| it.1));
+        let end = own.last().map_or(*index, |it| it.0) + 1;
+        let report = Cut::new(*index..end, (*index..end).collect());
+        draft.taken.push(report.range.clone());
+        let name = file.clone();
+        if let Some(death) = deaths.get(file.as_str()) {
+            let message = format!("{}; {said}", death.message);
+            let location = Some(death.location.clone());
+            let cut = Cut::line(death.index);
+            draft.failures.push(Failure { name, message, location, cut, ..Failure::default() });
+            continue;
+        }
+        let location = Some(cx.paths.location(file, None));
+        if *failed == 0 {
+            let (message, cut) = (said, report);
+            draft.failures.push(Failure { name, message, location, cut, ..Failure::default() });
+        } else {
+            draft.problems.push(Problem::error(format!("{file}: {said}"), report).at(location));
+        }
+    }
+}
+
+/// What Perl said when it gave up on a file.
+struct Death {
+    index: usize,
+    message: String,
+    location: Location,
+}
+
+/// The first of each test file: its lines name the file. One that names only a module stands before the file's own
+/// line in the list, where each file's output is shown after that of the file before.
+fn deaths<'a>(cx: &Context<'a>) -> HashMap<&'a str, Death> {
+    let is_parallel = |it: &Call| it.args.iter().any(|it| it.starts_with("-j") || it == "--jobs");
+    let mut is_ordered = !cx.calls.iter().any(is_parallel);
+    let mut deaths: HashMap<&str, Death> = HashMap::new();
+    let mut open: Option<(usize, &str)> = None;
+    let mut cause: Option<(usize, &str)> = None;
+    for (index, line) in cx.lines() {
+        // With `-v` the list's line comes first.
+        is_ordered &= !line.starts_with("ok ") && !line.starts_with("not ok ");
+        if let Some(found) = LIST.captures(line) {
+            let file = found.get(1).map_or("", |it| it.as_str());
+            let death = open.take().filter(|_| is_ordered).and_then(|it| death(cx, it));
+            death.map(|it| deaths.entry(file).or_insert(it));
+            continue;
+        }
+        let Some(found) = DIED.captures(line).filter(|_| !line.starts_with('#')) else {
+            cause = None;
+            continue;
+        };
+        let is_echo = line.starts_with("BEGIN failed--") || line.starts_with("Compilation failed ");
+        cause = cause.filter(|_| is_echo).or(Some((index, line)));
+        open = open.or(cause);
+        let file = found.get(2).map_or("", |it| it.as_str());
+        cause.and_then(|it| death(cx, it)).map(|it| deaths.entry(file).or_insert(it));
+    }
+    deaths
+}
+
+fn death(cx: &Context<'_>, (index, line): (usize, &str)) -> Option<Death> {
+    let found = DIED.captures(line)?;
+    let location = cx.paths.location(group(&found, 2), number(&found, 3));
+    Some(Death { index, message: line.trim_end_matches('.').to_owned(), location })
 }
 
 fn failure(cx: &Context<'_>, index: usize, found: &regex::Captures<'_>) -> Failure {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use gate_core::Location;
+
 use super::failures::without_mode;
 use crate::draft::{Counts, Draft, Failure, Problem};
 use crate::parsers::{Context, panics};
@@ -16,6 +18,14 @@ static OVERFLOW: Pattern =
 static PROCESS: Pattern = Pattern::new(|| {
     pattern(r"process didn't exit successfully: .*\(((?:signal|exit status|exit code): ?[^)]*)\)")
 });
+
+/// `     Running unittests src/lib.rs (target/debug/deps/a-0123456789abcdef)`
+static RUNNING: Pattern = Pattern::new(|| pattern(r"^ +Running (?:unittests )?(\S+\.rs) \(.*\)$"));
+static RERUN: Pattern =
+    Pattern::new(|| pattern(r"^error: test failed, to rerun pass `(?:-p \S+ )?(.+)`$"));
+
+/// Between the binary's name and its first line stands a blank one.
+const LINES_ABOVE: usize = 3;
 
 /// What is known of the binary.
 #[derive(Debug, Default)]
@@ -45,6 +55,7 @@ pub(super) fn read(cx: &Context<'_>, range: Range<usize>, draft: &mut Draft) {
         let keys = keys.into_iter().chain(crash.ended.map(|it| it.0)).collect();
         Cut::new(first..end.max(first + 1), keys)
     };
+    let failures_before = draft.failures.len();
     let known = |draft: &Draft, name: &str| draft.failures.iter().any(|it| it.name == name);
 
     if let Some((at, name)) = crash.overflowed {
@@ -84,10 +95,29 @@ pub(super) fn read(cx: &Context<'_>, range: Range<usize>, draft: &mut Draft) {
             });
         }
     }
-    if draft.failures.is_empty() && !why.is_empty() {
+    let is_told = draft.failures.len() > failures_before || crash.failed > 0;
+    if !is_told && !why.is_empty() {
         let message = format!("a test binary ended without its summary ({why})");
-        draft.problems.push(Problem::error(message, cut(range.start, vec![range.start])));
+        let cut = cut(range.start, vec![range.start]);
+        // Beside failing tests, a problem would be passed over.
+        match binary(cx, range).filter(|_| !draft.failures.is_empty()) {
+            Some((name, location)) => {
+                draft.failures.push(Failure { name, message, location, cut, ..Failure::default() });
+            }
+            None => draft.problems.push(Problem::error(message, cut)),
+        }
     }
+}
+
+/// The binary's name: its root file, which stands above what it printed, or what runs it again.
+fn binary(cx: &Context<'_>, range: Range<usize>) -> Option<(String, Option<Location>)> {
+    let above = cx.log.slice(range.start.saturating_sub(LINES_ABOVE)..range.start);
+    if let Some(found) = above.filter_map(|it| RUNNING.captures(it.1)).last() {
+        let file = group(&found, 1);
+        return Some((file.to_owned(), Some(cx.paths.location(file, None))));
+    }
+    let found = cx.log.slice(range).find_map(|it| RERUN.captures(it.1))?;
+    Some((group(&found, 1).to_owned(), None))
 }
 
 fn look<'a>(cx: &Context<'a>, range: Range<usize>) -> Crash<'a> {
