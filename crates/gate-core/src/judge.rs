@@ -123,13 +123,16 @@ const fn rank(kind: FindingKind) -> u8 {
         | FindingKind::VacuousCheck
         | FindingKind::BaselineUncounted => 0,
         FindingKind::FileMissing | FindingKind::FileEmpty => 1,
-        FindingKind::CommandFailed | FindingKind::CommandKilled | FindingKind::TestFailed => 2,
-        FindingKind::TimedOut
+        // A command that was ended stands before what it had told by then.
+        FindingKind::CommandFailed
+        | FindingKind::CommandKilled
+        | FindingKind::TimedOut
         | FindingKind::OutputLimit
         | FindingKind::CpuLimit
         | FindingKind::OutOfMemory
         | FindingKind::DiskLimit
-        | FindingKind::NoTestsRan
+        | FindingKind::TestFailed => 2,
+        FindingKind::NoTestsRan
         | FindingKind::TooFewTests
         | FindingKind::FewerTestsThanBaseline
         | FindingKind::OutputContradictsExit => 3,
@@ -178,7 +181,10 @@ fn one_line(title: &str) -> String {
 mod tests {
     use super::*;
     use crate::testing::{command, command_check, contract, evidence, execution, parts};
-    use crate::{Check, CheckKind, FileFact, Outcome, TestTally, TreePath, check::FilesCheck};
+    use crate::{
+        Check, CheckKind, FailingTest, FileFact, Outcome, TestPhase, TestTally, TreePath,
+        check::FilesCheck,
+    };
 
     fn verdict(outcome: Outcome, tally: Option<TestTally>) -> (Decision, Vec<FindingKind>) {
         let judged = judge(&contract(), &evidence(vec![execution(outcome, tally)]));
@@ -250,6 +256,35 @@ mod tests {
         for (outcome, kind) in ends {
             assert_eq!(verdict(outcome, tally(1, 0, 0)), (Decision::Fail, vec![kind]));
         }
+    }
+
+    #[test]
+    fn a_command_that_was_ended_tells_the_failing_tests_of_its_log_after_its_end() {
+        use FindingKind as Kind;
+        let failing = |name: &str| FailingTest {
+            name: name.to_owned(),
+            phase: TestPhase::Call,
+            message: "no".to_owned(),
+            expected: None,
+            actual: None,
+            location: None,
+            excerpt: None,
+        };
+        for (outcome, end) in [
+            (Outcome::Killed { signal: 11 }, Kind::CommandKilled),
+            (Outcome::TimedOut { limit_ms: 1 }, Kind::TimedOut),
+            (Outcome::OutOfMemory { limit_bytes: 1 }, Kind::OutOfMemory),
+        ] {
+            let mut run = execution(outcome, tally(1, 2, 0));
+            run.reading.failing_tests = vec![failing("a"), failing("b")];
+            let judged = judge(&contract(), &evidence(vec![run]));
+            let told: Vec<_> = judged.findings.iter().map(|it| it.kind).collect();
+            assert_eq!(told, [end, Kind::TestFailed, Kind::TestFailed]);
+            assert_eq!(judged.findings[2].title, "b: no");
+        }
+        let mut run = execution(Outcome::NotFound, None);
+        run.reading.failing_tests = vec![failing("a")];
+        assert_eq!(judge(&contract(), &evidence(vec![run])).findings.len(), 1);
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl CommandCheck {
         match ended(execution) {
             Ok(code) if code == self.exit_code => Vec::new(),
             Ok(code) => failed(execution, code),
-            Err(reason) => vec![reason],
+            Err(reason) => with_known(reason, execution, errors(execution)),
         }
     }
 }
@@ -80,14 +80,32 @@ pub(super) fn ended(execution: &Execution) -> Result<i32, Reason> {
     Err(Reason::new(kind, title).show(tail()))
 }
 
+/// A command that was ended, and what it had told by then: that comes after the end.
+pub(super) fn with_known(reason: Reason, execution: &Execution, known: Vec<Reason>) -> Vec<Reason> {
+    let did_run = !matches!(
+        execution.outcome,
+        Outcome::NotRun | Outcome::NotFound | Outcome::NotExecutable { .. }
+    );
+    let mut reasons = vec![reason];
+    reasons.extend(known.into_iter().filter(|_| did_run));
+    reasons
+}
+
 /// What failed, first cause first: the log's errors, or its last lines.
 pub(super) fn failed(execution: &Execution, code: i32) -> Vec<Reason> {
-    let errors = |it: &&Diagnostic| it.severity == Severity::Error;
-    let reading = &execution.reading;
-    let mut reasons: Vec<Reason> = reading
-        .diagnostics
-        .iter()
-        .filter(errors)
+    let mut reasons = errors(execution);
+    if reasons.is_empty() {
+        let title = format!("`{}` exited with {code}", execution.command);
+        let tail = execution.reading.tail.clone();
+        reasons.push(Reason::new(FindingKind::CommandFailed, title).show(tail));
+    }
+    reasons
+}
+
+/// The log's errors.
+pub(super) fn errors(execution: &Execution) -> Vec<Reason> {
+    let errors = execution.reading.diagnostics.iter().filter(|it| it.severity == Severity::Error);
+    errors
         .map(|it| {
             // Some tools say the code in their message.
             let code = it.code.as_ref().filter(|code| !it.message.contains(code.as_str()));
@@ -97,12 +115,7 @@ pub(super) fn failed(execution: &Execution, code: i32) -> Vec<Reason> {
                 .at(it.location.clone())
                 .show(it.excerpt.clone())
         })
-        .collect();
-    if reasons.is_empty() {
-        let title = format!("`{}` exited with {code}", execution.command);
-        reasons.push(Reason::new(FindingKind::CommandFailed, title).show(reading.tail.clone()));
-    }
-    reasons
+        .collect()
 }
 
 /// How often it was said, and where else; nothing of what was said once.

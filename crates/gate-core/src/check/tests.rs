@@ -1,7 +1,7 @@
 //! `tests`: did tests run, and did all that ran pass? Exit status 0 alone is not a yes.
 
 use super::Reason;
-use super::command::{did_not_run, ended, failed};
+use super::command::{did_not_run, ended, errors, failed, with_known};
 use crate::{CommandLine, Execution, FailedTest, FindingKind, PathPattern, TestTally};
 
 /// The parameters of a `tests` check.
@@ -32,7 +32,13 @@ impl TestsCheck {
         let Some(execution) = execution else { return vec![did_not_run()] };
         let code = match ended(execution) {
             Ok(code) => code,
-            Err(reason) => return vec![reason],
+            Err(reason) => {
+                let mut known = failing_tests(execution);
+                if known.is_empty() {
+                    known = errors(execution);
+                }
+                return with_known(reason, execution, known);
+            }
         };
         let mut reasons = failing_tests(execution);
         if code != 0 && reasons.is_empty() {
