@@ -51,7 +51,8 @@ const MINOR: &str = concat!(
 const WEAK: &str = concat!(
     r"(?i)\b(?:errors?|fatal|failed|failure|fails|panicked|exception|undefined|unresolved|not found|cannot|can't",
     r"|could not|couldn't|denied|conflict|mismatch|invalid|unable to|refused|aborted|assert(?:ion)?|unexpected",
-    r"|missing|expected|broken|timed out|does not|must be|would reformat|not allowed|unknown|illegal)\b",
+    r"|missing|expected|broken|timed out|does not|must be|would reformat|not allowed|unknown|illegal",
+    r"|unbound|parameter not set|unterminated|bad)\b",
 );
 const ECHO: &str = concat!(
     r"^(?:g?make|mingw32-make|ninja)(?:\[\d+\])?: |^npm (?:ERR!|error)|^error Command failed|^ELIFECYCLE|\bError \d+$",
@@ -184,6 +185,9 @@ mod tests {
             ("error: checksum of model.bin does not match", Class::Error),
             ("row 300: FAILED checksum mismatch", Class::Error),
             ("src/a.rs: missing SPDX header", Class::Weak),
+            ("bash: line 1: NOPE: unbound variable", Class::Weak),
+            ("x.sh: 5: PORT: parameter not set", Class::Weak),
+            ("sed: -e expression #1, char 3: unterminated `s' command", Class::Weak),
             ("make: *** [Makefile:3: check] Error 3", Class::Echo),
             ("a.c:2:3: warning: unused variable", Class::Warning),
         ] {

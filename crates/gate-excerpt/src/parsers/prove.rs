@@ -40,9 +40,6 @@ const DETAIL_LINES_MAX: usize = 4;
 /// Lines of one diagnostic.
 const BODY_LINES_MAX: usize = 30;
 
-/// Lines below a file of the report that tell what is wrong with it.
-const DETAIL_LINES: usize = 4;
-
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Prove;
@@ -122,10 +119,13 @@ fn add_broken_files(
 ) {
     let deaths = deaths(cx);
     let mut details = details.iter().peekable();
-    for (index, file, failed) in report {
+    for (row, (index, file, failed)) in report.iter().enumerate() {
+        let next = report.get(row + 1).map_or(usize::MAX, |it| it.0);
         while details.next_if(|it| it.0 <= *index).is_some() {}
-        let own: Vec<&(usize, &str)> =
-            details.clone().take_while(|it| it.0 <= *index + DETAIL_LINES_MAX).collect();
+        let own: Vec<&(usize, &str)> = details
+            .clone()
+            .take_while(|it| it.0 <= *index + DETAIL_LINES_MAX && it.0 < next)
+            .collect();
         let is_broken = own.iter().any(|it| it.1.starts_with("Parse errors"));
         if !is_broken && *failed > 0 {
             continue;

@@ -14,8 +14,8 @@ static COLON: Pattern = Pattern::new(|| {
 static PAREN: Pattern = Pattern::new(|| {
     pattern(r"^\s*((?:[A-Za-z]:\\[^:(]*|[^\s:()]+)\.\w+)\((\d+)(?:,(\d+)[^)]*)?\)\s*:")
 });
-/// `./run.sh: line 4: `.
-static SHELL: Pattern = Pattern::new(|| pattern(r"^(\S+): line (\d+): "));
+/// `./run.sh: line 4: `; of dash, `./run.sh: 4: `.
+static SHELL: Pattern = Pattern::new(|| pattern(r"^(\S+): (?:line )?(\d+): "));
 /// What a shell puts before what it could not do.
 static SHELL_NAME: Pattern = Pattern::new(|| {
     pattern(r"^(?:\S*/)?(?:ba|da|z|k|a)?sh: (?:(?:line )?\d+: )?(?:-c: )?([^\s:]+): (.+)$")
