@@ -82,7 +82,9 @@ async fn a_command_that_is_walled_in_does_not_outlive_its_gate_and_is_run_again(
     assert_eq!(verdict["decision"], "PASS", "{judged:#}");
     assert_eq!((&judged["attempts"], &verdict["round"]), (&json!(2), &json!(1)));
     assert_ne!(verdict["isolation"], "process");
-    assert_eq!(verdict["executions"][0]["stragglers_killed"], 2, "{verdict:#}");
+    // The daemon, and what it may have started by then.
+    let killed = verdict["executions"][0]["stragglers_killed"].as_u64().unwrap();
+    assert!((1..=2).contains(&killed), "{verdict:#}");
     wait_until(|| processes_with(&signals_path).is_empty()).await;
     assert!(gate.terminate().success());
 }
