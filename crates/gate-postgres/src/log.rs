@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ChildStderr;
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use tracing::warn;
 
@@ -14,11 +15,15 @@ use crate::PostgresError;
 /// A file that has grown to this size becomes the old one.
 const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
+/// How long the log may be behind a server that has ended.
+const LAG_MAX: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
 /// What an error shows of the log.
 const TAIL_BYTES_MAX: usize = 4 * 1024;
 
-/// Copies from the server's pipe until all of its processes have closed it.
-pub(crate) fn keep(mut pipe: ChildStderr, path: PathBuf) -> Result<(), PostgresError> {
+/// Copies from the server's pipe until all of its processes have closed it; what is returned ends then.
+pub(crate) fn keep(mut pipe: ChildStderr, path: PathBuf) -> Result<JoinHandle<()>, PostgresError> {
     let file = open(&path)?;
     let copy = move || {
         if let Err(error) = copy(&mut pipe, file, &path) {
@@ -27,7 +32,15 @@ pub(crate) fn keep(mut pipe: ChildStderr, path: PathBuf) -> Result<(), PostgresE
         }
     };
     let thread = thread::Builder::new().name("postgres-log".to_owned()).spawn(copy);
-    thread.map(drop).map_err(PostgresError::io("start a thread for", Path::new("the server's log")))
+    thread.map_err(PostgresError::io("start a thread for", Path::new("the server's log")))
+}
+
+/// Waits until the last words of a server that has ended are in the log; not for long, in case that a process of it lives on.
+pub(crate) fn catch_up(copying: &JoinHandle<()>) {
+    let began = Instant::now();
+    while !copying.is_finished() && began.elapsed() < LAG_MAX {
+        thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// The end of the log, in whole lines.

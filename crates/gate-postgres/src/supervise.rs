@@ -190,14 +190,14 @@ fn attend(
     child: &mut Child,
     pid: Pid,
 ) -> Result<(), PostgresError> {
-    if let Some(pipe) = child.stderr.take() {
-        log::keep(pipe, recipe.layout.log())?;
-    }
+    let pipe = child.stderr.take();
+    let copying = pipe.map(|it| log::keep(it, recipe.layout.log())).transpose()?;
     let began = Instant::now();
     let cluster = recipe.layout.cluster();
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     while !postmaster::is_ready(&cluster, pid.as_raw_nonzero().get()) {
         if waitid(WaitId::Pid(pid), look).is_ok_and(|it| it.is_some()) {
+            copying.iter().for_each(log::catch_up);
             return Ok(());
         }
         if began.elapsed().as_secs() >= READY_SECONDS_MAX {
