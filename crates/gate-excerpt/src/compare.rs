@@ -57,6 +57,9 @@ static OTHERS: [Pattern; 5] = [
     }),
 ];
 
+/// What unittest says of two sequences before it shows them.
+const KINDS: [&str; 3] = ["Lists differ: ", "Tuples differ: ", "Sequences differ: "];
+
 /// Both sides, as the runner printed them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sides {
@@ -91,6 +94,9 @@ pub(crate) fn in_text(text: &str) -> Option<Sides> {
 }
 
 fn in_lines(lines: &[&str]) -> Option<Sides> {
+    // pytest's own lines hold the values; around them stands the source.
+    let told: Vec<&str> = lines.iter().copied().filter(|it| it.starts_with("E   ")).collect();
+    let lines = if told.is_empty() { lines } else { &told };
     let bare: Vec<&str> = lines.iter().map(|it| bare(it)).collect();
     asserted(&bare).or_else(|| labelled(lines, &bare)).or_else(|| difference(&bare)).or_else(|| {
         let is_short = |it: &&&str| it.len() <= MESSAGE_BYTES_MAX;
@@ -112,7 +118,8 @@ fn asserted(lines: &[&str]) -> Option<Sides> {
         let sides = if let Some(text) = text.strip_prefix("assert ") {
             split(text, " == ")
         } else if text.len() < line.len() {
-            split(text.split(" : ").next().unwrap_or(text), " != ")
+            let text = text.split(" : ").next().unwrap_or(text);
+            split(KINDS.iter().find_map(|it| text.strip_prefix(it)).unwrap_or(text), " != ")
         } else if let Some(text) = text.strip_prefix("values: ") {
             // doctest shows the values in the macro's brackets.
             let inner = text.split_once("( ").map_or("", |it| it.1).trim_end_matches(" )");
@@ -285,7 +292,18 @@ mod tests {
                 "'c'",
                 "'a == b'",
             ),
+            (
+                "t.py:7: in test_a\n    assert total(items, tax) == want\nE   assert 6 == 7\nE    +  where 6 = total([1, 2], 2)",
+                "7",
+                "6",
+            ),
             ("AssertionError: 1 != 2 : the sum", "2", "1"),
+            (
+                "AssertionError: Lists differ: [1, 2] != [1, 3]\n\n- [1, 2]\n+ [1, 3]",
+                "[1, 3]",
+                "[1, 2]",
+            ),
+            ("E       AssertionError: Tuples differ: (1,) != (2,)", "(2,)", "(1,)"),
             ("assertion `left == right` failed: sum\n  left: 1\n right: 2", "2", "1"),
             ("    expect(received).toBe(expected)\n\n    Expected: 2\n    Received: 1", "2", "1"),
             ("    Expected substring: \"x\"\n    Received string:    \"y\"", "\"x\"", "\"y\""),

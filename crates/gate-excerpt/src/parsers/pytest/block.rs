@@ -15,6 +15,9 @@ static FIXTURE: Pattern = Pattern::new(|| pattern(r"^file (.+), line (\d+)$"));
 static ONE_LINE: Pattern =
     Pattern::new(|| pattern(r"^((?:[A-Za-z]:)?[^\s:>][^:>]*\.\w+):(\d+): (.+)$"));
 
+/// What must fail and did not has no error: its reason stands after this.
+const PASSED_STRICT: &str = "[XPASS(strict)]";
+
 /// A titled block.
 #[derive(Debug)]
 pub(super) struct Block<'t> {
@@ -55,7 +58,9 @@ pub(super) fn one_liners(cx: &Context<'_>, section: Range<usize>) -> Vec<(usize,
     let cause = |(index, found): (usize, regex::Captures<'_>)| {
         let place = cx.paths.place(group(&found, 1), number(&found, 2), None);
         let message = group(&found, 3).to_owned();
-        (index, Cause { message, location: Some(place.location), keys: vec![index] })
+        // The line that raised may be a library's: then the test's file says more.
+        let location = place.is_own.then_some(place.location);
+        (index, Cause { message, location, keys: vec![index] })
     };
     found.map(cause).collect()
 }
@@ -113,6 +118,9 @@ impl Reader {
             && python::is_exception(line)
             && !line.starts_with("Traceback")
         {
+            self.link.keys.push(index);
+            self.link.message.push(line.to_owned());
+        } else if line.starts_with(PASSED_STRICT) && self.link.message.is_empty() {
             self.link.keys.push(index);
             self.link.message.push(line.to_owned());
         }
