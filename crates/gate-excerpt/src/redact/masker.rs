@@ -6,13 +6,14 @@
 use super::class::Class;
 use super::find::beginning_in;
 use super::key_block::BLOCK_BYTES_MAX;
+use super::options::COMMAND_BYTES_MAX;
 
 /// What is looked at in one go.
 const WINDOW_BYTES: usize = 256 * 1024;
 /// Held back, because a secret may begin there: as long as the longest that is looked at whole.
 const HELD_BYTES: usize = BLOCK_BYTES_MAX + 256;
-/// Kept of what was given out: a secret's name, or what stands before it.
-const CONTEXT_BYTES: usize = 64;
+/// Kept of what was given out: a secret's name, or the command whose option it is.
+const CONTEXT_BYTES: usize = COMMAND_BYTES_MAX + 56;
 const MASK: u8 = b'*';
 
 // What is given out of a window is most of it.

@@ -8,6 +8,7 @@ mod find;
 mod key_block;
 mod masker;
 mod named;
+mod options;
 mod places;
 mod tokens;
 

@@ -45,6 +45,8 @@ const QUOTED_BYTES_MAX: usize = 1024;
 const LOOKED_AT_BYTES_MAX: usize = 64;
 /// Shorter is no secret.
 const VALUE_BYTES_MIN: usize = 4;
+/// The same in a sentence.
+const TOLD_BYTES_MIN: usize = 7;
 
 /// The value behind a name that ends at `end`.
 pub(super) fn find(
@@ -70,8 +72,12 @@ pub(super) fn find(
     let end = value + Class::Value.run(&text[value..limit]);
     let inner = trimmed(&text[value..end]);
     let is_plain = is_environment && is_sure && separator == b'=' && !is_nothing(inner);
-    let is_secret =
-        inner.len() >= VALUE_BYTES_MIN && !is_place(inner) && (is_plain || looks_random(inner));
+    let is_told = match separator {
+        // In a sentence a word may follow: `the secret is base64`.
+        b'i' => is_sure && inner.len() >= TOLD_BYTES_MIN && looks_random(inner),
+        _ => looks_random(inner) || (is_sure && has_sign(inner)),
+    };
+    let is_secret = inner.len() >= VALUE_BYTES_MIN && !is_place(inner) && (is_plain || is_told);
     is_secret.then(|| {
         let is_longer = value + inner.len() == limit;
         let more = if is_longer { Class::Value.run(&text[limit..]) } else { 0 };
@@ -79,7 +85,14 @@ pub(super) fn find(
     })
 }
 
-/// Where the value begins, and what stands before it: `=`, `:`, `=>`, `:=`, or for an option a blank.
+/// A sign between letters that words do not have: `p@ssword`.
+fn has_sign(value: &[u8]) -> bool {
+    value.windows(3).any(|it| {
+        it[0].is_ascii_alphanumeric() && b"@#$^".contains(&it[1]) && it[2].is_ascii_alphanumeric()
+    })
+}
+
+/// Where the value begins, and what stands before it: `=`, `:`, `=>`, `:=`, `i` for `is`, or for an option a blank.
 fn after_separator(text: &[u8], name_end: usize, is_option: bool) -> Option<(usize, u8)> {
     let mut at = name_end;
     // The end of a quoted name, also an escaped one: `"password": `, `["password"] = `, `\"password\":`.
@@ -94,6 +107,9 @@ fn after_separator(text: &[u8], name_end: usize, is_option: bool) -> Option<(usi
     };
     let before = blanks(at);
     let separator = *text.get(at + before)?;
+    if before == 1 && text[at..].starts_with(b" is ") {
+        return Some((at + 4, b'i'));
+    }
     if !matches!(separator, b'=' | b':') {
         return (is_option && before == 1).then_some((at + 1, b' '));
     }

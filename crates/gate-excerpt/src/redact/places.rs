@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::class::{Class, is_place, looks_random};
+use super::options;
 
 /// A part of a URL before its host.
 const USER_BYTES_MAX: usize = 512;
@@ -14,7 +15,7 @@ const LOOKED_AT_BYTES_MAX: usize = 64;
 const SCHEMES: [&[u8]; 7] =
     [b"basic", b"bearer", b"token", b"digest", b"negotiate", b"apikey", b"aws4-hmac-sha256"];
 
-type Found = Option<(Range<usize>, Class)>;
+pub(super) type Found = Option<(Range<usize>, Class)>;
 
 /// What a literal leads to.
 pub(super) type Place = (&'static str, fn(&[u8], Range<usize>) -> Found);
@@ -31,6 +32,9 @@ pub(super) const PLACES: &[Place] = &[
     (".atlasv1.", terraform),
     ("Q~", azure_client),
     (":AA", telegram),
+    (" -p", options::password),
+    (" -u", options::user),
+    (" --user", options::user),
 ];
 
 fn authorization(text: &[u8], mark: Range<usize>) -> Found {

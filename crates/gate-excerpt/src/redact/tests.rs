@@ -62,6 +62,22 @@ fn tokens_that_say_what_they_are_are_masked() {
 }
 
 #[test]
+fn tokens_that_were_cut_with_the_line_that_shows_them_are_masked() {
+    let word = made_up("abcdefghijklmnop", 16);
+    for (text, expected) in [
+        (format!("  3 | let t = \"ghp_{word}"), "  3 | let t = \"[redacted]"),
+        (format!("let t = \"ghp_{word}…"), "let t = \"[redacted]…"),
+        (format!("npm_{}... at x", mixed(20)), "[redacted]... at x"),
+        (format!("AIza{}…", mixed(14)), "[redacted]…"),
+    ] {
+        assert_eq!(redact(&text), expected);
+    }
+    for text in ["npm_lifecyclescript and ghp_short…".to_owned(), format!("npm_{}", mixed(20))] {
+        assert_eq!(redact(&text), text);
+    }
+}
+
+#[test]
 fn values_that_a_name_or_a_place_makes_secrets_are_masked() {
     let word = mixed(20);
     let cases = [
@@ -82,6 +98,18 @@ fn values_that_a_name_or_a_place_makes_secrets_are_masked() {
         ("Set-Cookie: sid=abcdef; Path=/", "Set-Cookie: sid=[redacted]; Path=/"),
         ("postgres://app:s3cret@db/x", "postgres://app:[redacted]@db/x"),
         ("AccountKey=ab12cd34ef==;Endpoint=x", "AccountKey=[redacted];Endpoint=x"),
+        ("the password is hunter2.", "the password is [redacted]."),
+        ("password: hunter2", "password: [redacted]"),
+        ("password: p@ssword", "password: [redacted]"),
+        ("+ mysql -uroot -phunter -e 'select 1'", "+ mysql -uroot -p[redacted] -e 'select 1'"),
+        ("exec db /usr/bin/mysqldump -p'hunter' x", "exec db /usr/bin/mysqldump -p'[redacted]' x"),
+        ("docker login -u app -p hunter r.example", "docker login -u app -p [redacted] r.example"),
+        ("sshpass -p hunter ssh a@b.example", "sshpass -p [redacted] ssh a@b.example"),
+        (
+            "$ curl -sf -u app:hunter https://a.example",
+            "$ curl -sf -u app:[redacted] https://a.example",
+        ),
+        ("curl --user \"app:hunter\" a.example", "curl --user \"app:[redacted]\" a.example"),
     ];
     for (text, masked) in cases {
         assert_eq!(redact(text), masked);
@@ -163,6 +191,18 @@ fn ordinary_output_is_untouched() {
         "cookie: chocolate",
         "assert response.cookies == {}",
         "test password::tests::hashes_2_rounds ... ok",
+        "the password is incorrect",
+        "password is required",
+        "the secret is base64",
+        "mkdir -p mysql/data && ls -path x",
+        "mysql -P 3306 -p -u root",
+        "mysql -p$MYSQL_PASSWORD -p\"${PW}\"",
+        "docker run -p 8080:80 app",
+        "cargo test -p gate-core -unit",
+        "curl -u app https://a.example:8080/x",
+        "curl -u $USER:$PASSWORD https://a.example",
+        "docker compose -p project up && docker login r.example",
+        "ghp_ is the prefix of a token; sk-... and npm_lifecycle... are cut",
     ];
     for text in texts {
         assert_eq!(redact(text), text);

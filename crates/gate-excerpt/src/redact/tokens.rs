@@ -38,13 +38,13 @@ pub(super) const TOKENS: &[Token] = {
         exact("ASIA", Upper, 16),
         exact("ABIA", Upper, 16),
         exact("ACCA", Upper, 16),
-        // GitHub.
-        token("ghp_", Word, 30),
-        token("gho_", Word, 30),
-        token("ghu_", Word, 30),
-        token("ghs_", Word, 30),
-        token("ghr_", Word, 30),
-        token("github_pat_", Word, 40),
+        // GitHub: nothing else begins so, and one that is cut has less than its 36.
+        token("ghp_", Word, 12),
+        token("gho_", Word, 12),
+        token("ghu_", Word, 12),
+        token("ghs_", Word, 12),
+        token("ghr_", Word, 12),
+        token("github_pat_", Word, 12),
         // GitLab.
         mixed("glpat-", Dotted, 20),
         mixed("gldt-", Dotted, 20),
@@ -125,6 +125,13 @@ pub(super) const TOKENS: &[Token] = {
     ]
 };
 
+/// Of a token that was cut, after the prefix.
+const CUT_BYTES_MIN: usize = 12;
+
+fn is_ellipsis(text: &[u8]) -> bool {
+    text.starts_with("…".as_bytes()) || text.starts_with(b"...")
+}
+
 impl Token {
     /// The token at this place; else the end of the run that is none.
     pub(super) fn find(&self, text: &[u8], at: usize) -> Result<(Range<usize>, Class), usize> {
@@ -136,7 +143,9 @@ impl Token {
         }
         let bytes = self.class.run(rest);
         let end = body + bytes;
-        let fits = (self.bytes_min..=self.bytes_max).contains(&bytes);
+        // What shows source cuts its lines: the rest of such a token tells enough of it.
+        let is_cut = bytes >= CUT_BYTES_MIN && bytes < self.bytes_min && is_ellipsis(&text[end..]);
+        let fits = is_cut || (self.bytes_min..=self.bytes_max).contains(&bytes);
         let ends =
             self.bytes_max == usize::MAX || !text.get(end).is_some_and(|it| Class::Word.has(*it));
         let value = &text[body..end];
