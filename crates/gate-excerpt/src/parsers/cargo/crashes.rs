@@ -112,7 +112,7 @@ pub(super) fn read(cx: &Context<'_>, range: Range<usize>, draft: &mut Draft) {
 /// The binary's name: its root file, which stands above what it printed, or what runs it again.
 fn binary(cx: &Context<'_>, range: Range<usize>) -> Option<(String, Option<Location>)> {
     let above = cx.log.slice(range.start.saturating_sub(LINES_ABOVE)..range.start);
-    if let Some(found) = above.filter_map(|it| RUNNING.captures(it.1)).last() {
+    if let Some(found) = above.filter_map(|it| RUNNING.captures(it.1)).next_back() {
         let file = group(&found, 1);
         return Some((file.to_owned(), Some(cx.paths.location(file, None))));
     }

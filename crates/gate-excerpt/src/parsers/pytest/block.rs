@@ -113,17 +113,16 @@ impl Reader {
         } else if let Some(found) = PLACE.captures(line).or_else(|| FIXTURE.captures(line)) {
             let place = cx.paths.place(group(&found, 1), number(&found, 2), None);
             self.link.places.push((index, place));
-        } else if self.has_native_frames
-            && self.link.message.is_empty()
-            && python::is_exception(line)
-            && !line.starts_with("Traceback")
-        {
-            self.link.keys.push(index);
-            self.link.message.push(line.to_owned());
-        } else if line.starts_with(PASSED_STRICT) && self.link.message.is_empty() {
+        } else if self.link.message.is_empty() && self.is_told(line) {
             self.link.keys.push(index);
             self.link.message.push(line.to_owned());
         }
+    }
+
+    fn is_told(&self, line: &str) -> bool {
+        let is_native =
+            self.has_native_frames && python::is_exception(line) && !line.starts_with("Traceback");
+        is_native || line.starts_with(PASSED_STRICT)
     }
 
     /// Between a syntax error's place and its name stands the source.
