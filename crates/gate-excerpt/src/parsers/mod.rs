@@ -3,6 +3,7 @@
 mod ajv;
 mod ava;
 mod bats;
+mod behave;
 mod biome;
 mod bun_test;
 mod cargo;
@@ -56,6 +57,7 @@ mod prove;
 mod pyright;
 mod pytest;
 mod python;
+mod robot;
 mod rollup;
 mod rspec;
 mod ruby;
@@ -91,6 +93,8 @@ pub(crate) static PARSERS: &[&dyn LogParser] = &[
     &cargo::Cargo,
     &pytest::Pytest,
     &unittest::Unittest,
+    &behave::Behave,
+    &robot::Robot,
     &jest::Jest,
     &vitest::Vitest,
     &mocha::Mocha,
