@@ -220,6 +220,27 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_was_ended_tells_its_end_and_then_what_its_log_knows() {
+        let told = |log: &str, command: &str, asked| {
+            let command = command_words(command);
+            let bytes = log.as_bytes();
+            let (exit_code, timed_out) = (None, true);
+            let input =
+                Input { bytes, command: &command, exit_code, timed_out, ..Input::default() };
+            let told = Answer::new(&input, &read(&input), asked).feedback;
+            let titles = told.lines().filter_map(|it| it.strip_prefix("### "));
+            titles.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let ended = |command: &str| format!("1. `{command}` ran longer than 1 ms");
+        let log = "running 2 tests\ntest a ... FAILED\ntest b ... ";
+        let titles = told(log, "cargo test", Asked::Tests);
+        assert_eq!(titles[0], ended("cargo test"));
+        assert!(titles[1].starts_with("2. a") && titles[2].starts_with("3. b"), "{titles:?}");
+        assert_eq!(told("before\n", "./run", Asked::Tests), [ended("./run")]);
+        assert_eq!(told("before\n", "./run", Asked::Command), [ended("./run")]);
+    }
+
+    #[test]
     fn a_green_log_of_no_tests_passes_as_a_command_only() {
         let input = Input { bytes: b"all good\n", ..Input::default() };
         let passes = |asked| Answer::new(&input, &read(&input), asked).passes;

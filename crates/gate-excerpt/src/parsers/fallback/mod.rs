@@ -127,15 +127,17 @@ fn known_tool(cx: &Context<'_>) -> Option<&'static str> {
     })
 }
 
-/// Says so, what the exit status means, and where the output ended.
+/// Says so, what the exit status means, and where the output ended. A command that did not end by itself failed for
+/// that, which is told without this.
 fn nothing_found(cx: &Context<'_>) -> Problem {
+    let problem = if cx.input.exit_code.is_some() { Problem::error } else { Problem::warning };
     let telling = |it: &(usize, &str)| !it.1.trim().is_empty();
     let mut last = cx.log.slice(0..cx.log.len()).rev().filter(telling).take(TAIL_LINES);
     let ended = meaning::of(cx.input);
     let Some((index, line)) = last.next() else {
-        return Problem::error(format!("{ended}; it printed nothing"), Cut::default());
+        return problem(format!("{ended}; it printed nothing"), Cut::default());
     };
     let first = last.last().map_or(index, |it| it.0);
     let message = format!("{ended}; no error text; the last line is: {}", line.trim());
-    Problem::error(message, Cut::new(first..index + 1, vec![index]))
+    problem(message, Cut::new(first..index + 1, vec![index]))
 }
