@@ -142,6 +142,9 @@ fn mutate(random: &mut Random, seed: &[u8], other: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// `[… 12345 bytes left out]`, at either end of one side of a comparison.
+const LEFT_OUT_BYTES: usize = 40;
+
 fn check(input: &Input<'_>) {
     let mut reading = None;
     let looks = work::lines(|| reading = Some(read(input)));
@@ -156,7 +159,8 @@ fn check(input: &Input<'_>) {
     for it in &reading.failing_tests {
         assert!(it.name.len() <= NAME_BYTES_MAX && it.message.len() <= MESSAGE_BYTES_MAX);
         let mut sides = it.expected.iter().chain(&it.actual);
-        assert!(sides.all(|it| it.len() <= COMPARED_BYTES_MAX));
+        // What was left out is told beside that.
+        assert!(sides.all(|it| it.len() <= COMPARED_BYTES_MAX + 2 * LEFT_OUT_BYTES));
     }
     assert!(reading.diagnostics.len() <= DIAGNOSTICS_MAX);
     assert!(reading.failing_tests.len() <= FAILING_TESTS_MAX);

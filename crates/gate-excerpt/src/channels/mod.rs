@@ -272,8 +272,12 @@ fn guarded(channel: &Channel, of: &Document<'_>, cx: &Context<'_>) -> Result<Fou
 }
 
 fn read_log(channels: &[Channel], cx: &Context<'_>, is_direct: bool, machine: &mut Machine) {
-    let is_called =
-        |it: &Channel| cx.calls.iter().any(|call| it.programs.contains(&call.program.as_str()));
+    let is_called = |it: &Channel| {
+        cx.calls.iter().any(|call| {
+            it.programs.contains(&call.program.as_str())
+                || (it.tool == tap::TAP.tool && tap::is_chosen(call))
+        })
+    };
     let (called, others): (Vec<&Channel>, Vec<&Channel>) =
         channels.iter().partition(|it| is_called(it));
     // What a test of a known tool prints in another tool's form is no document.

@@ -8,6 +8,7 @@ use gate_core::Location;
 
 use super::{Broken, Channel, Document, Found, Head};
 use crate::clean::Log;
+use crate::command::Call;
 use crate::compare;
 use crate::draft::{Counts, Failure, Problem};
 use crate::limits::{BLOCK_LINES_MAX, FAILING_TESTS_MAX};
@@ -24,9 +25,20 @@ pub(super) const TAP: Channel = Channel {
     read,
 };
 
+/// Runners with other reporters of their own, how they are told to write it, and what the reporters that do are called.
+const CAN_WRITE: [&str; 3] = ["mocha", "_mocha", "vitest"];
+const CHOSEN_BY: [&str; 2] = ["-R", "--reporter"];
+const REPORTERS: [&str; 2] = ["tap", "tap-flat"];
+
 /// Programs that give a reading their own name.
 const NAMES: [(&str, &str); 5] =
     [("bats", "bats"), ("prove", "prove"), ("ava", "ava"), ("tape", "tape"), ("pg_prove", "prove")];
+
+/// Whether a runner is told to write it.
+pub(super) fn is_chosen(call: &Call) -> bool {
+    CAN_WRITE.contains(&call.program.as_str())
+        && call.values(&CHOSEN_BY).any(|it| REPORTERS.contains(&it))
+}
 
 static PLAN: Pattern = Pattern::new(|| pattern(r"^(\s*)1\.\.(\d+)(?:\s+#\s*(.*))?\s*$"));
 static DIRECTIVE: Pattern =
