@@ -265,9 +265,9 @@ impl Story<'_> {
         match received.verified {
             Ok(payload) => {
                 let decision = payload.data.decision.map(render::decision_word);
-                let decision = decision.map(|it| it.to_string()).unwrap_or_default();
+                let decision = decision.map(|it| format!(" ({it})")).unwrap_or_default();
                 self.output.say(&format!(
-                    "   Callback {} ({decision}) received, signature verified: webhook-id {id}",
+                    "   Callback {}{decision} received, signature verified: webhook-id {id}",
                     payload.kind
                 ));
                 Ok(())
