@@ -80,14 +80,19 @@ pub(super) fn ended(execution: &Execution) -> Result<i32, Reason> {
     Err(Reason::new(kind, title).show(tail()))
 }
 
-/// A command that was ended, and what it had told by then: that comes after the end.
+/// A command that was ended, and what it had told by then: that comes after the end. The errors of one that hit a bound
+/// of memory, disk, or output are what the bound led to.
 pub(super) fn with_known(reason: Reason, execution: &Execution, known: Vec<Reason>) -> Vec<Reason> {
-    let did_run = !matches!(
-        execution.outcome,
-        Outcome::NotRun | Outcome::NotFound | Outcome::NotExecutable { .. }
-    );
+    let tells = |it: &Reason| match execution.outcome {
+        Outcome::Exited { .. } | Outcome::Killed { .. } | Outcome::TimedOut { .. } => true,
+        Outcome::OutputLimitExceeded { .. }
+        | Outcome::CpuLimitExceeded { .. }
+        | Outcome::OutOfMemory { .. }
+        | Outcome::DiskLimitExceeded { .. } => it.kind == FindingKind::TestFailed,
+        Outcome::NotFound | Outcome::NotExecutable { .. } | Outcome::NotRun => false,
+    };
     let mut reasons = vec![reason];
-    reasons.extend(known.into_iter().filter(|_| did_run));
+    reasons.extend(known.into_iter().filter(tells));
     reasons
 }
 
