@@ -38,48 +38,22 @@ pub(super) fn start(
     set_up: &SetUp,
     fence: &Fence,
 ) -> Result<Started, NotStarted> {
-    let refused = |stage| move |it: io::Error| NotStarted::Refused(Refusal::at(stage)(it));
-    let (told, teller) = io::pipe().map_err(refused("making a pipe"))?;
-    match sys::fork().map_err(refused("forking"))? {
-        Fork::Child => {
-            drop(told);
-            let why = become_command(words, &output, set_up, fence);
-            let text = serde_json::to_vec(&why).unwrap_or_default();
-            let mut teller = teller;
-            teller.write_all(&text).ok();
-            leave()
-        }
-        Fork::Parent(pid) => {
-            drop(teller);
-            drop(output);
-            listen(told).map_or(Ok(Started(pid)), Err)
-        }
-    }
+    let become_it = || become_command(words, &output, set_up, fence);
+    let (pid, told) = fork_telling(become_it).map_err(NotStarted::Refused)?;
+    drop(output);
+    listen(told).map_or(Ok(Started(pid)), Err)
 }
 
 /// Whether each of these is there for a command. Looked for by a process that is fenced as commands are: a link must not
 /// lead it to where no command could look.
 pub(super) fn look(wanted: &[Named], set_up: &SetUp, fence: &Fence) -> Result<Vec<bool>, Refusal> {
     const STAGE: &str = "looking for what commands name";
-    let (told, teller) = io::pipe().map_err(Refusal::at(STAGE))?;
-    match sys::fork().map_err(Refusal::at(STAGE))? {
-        Fork::Child => {
-            drop(told);
-            let text = serde_json::to_vec(&look_fenced(wanted, set_up, fence)).unwrap_or_default();
-            let mut teller = teller;
-            teller.write_all(&text).ok();
-            leave()
-        }
-        Fork::Parent(pid) => {
-            drop(teller);
-            let mut said = Vec::new();
-            let mut told = told;
-            let read = told.read_to_end(&mut said);
-            waitpid(Some(pid), WaitOptions::empty()).map_err(Refusal::at(STAGE))?;
-            read.map_err(Refusal::at(STAGE))?;
-            serde_json::from_slice(&said).map_err(|it| Refusal::says(STAGE, &it.to_string()))?
-        }
-    }
+    let (pid, mut told) = fork_telling(|| look_fenced(wanted, set_up, fence))?;
+    let mut said = Vec::new();
+    let read = told.read_to_end(&mut said);
+    waitpid(Some(pid), WaitOptions::empty()).map_err(Refusal::at(STAGE))?;
+    read.map_err(Refusal::at(STAGE))?;
+    serde_json::from_slice(&said).map_err(|it| Refusal::says(STAGE, &it.to_string()))?
 }
 
 fn look_fenced(wanted: &[Named], set_up: &SetUp, fence: &Fence) -> Result<Vec<bool>, Refusal> {
@@ -93,6 +67,20 @@ fn look_fenced(wanted: &[Named], set_up: &SetUp, fence: &Fence) -> Result<Vec<bo
         },
     };
     Ok(wanted.iter().map(is_there).collect())
+}
+
+/// A child that tells what its work came to, if that returns, and ends.
+fn fork_telling<T: Serialize>(work: impl FnOnce() -> T) -> Result<(Pid, PipeReader), Refusal> {
+    let (told, mut teller) = io::pipe().map_err(Refusal::at("making a pipe"))?;
+    match sys::fork().map_err(Refusal::at("forking"))? {
+        Fork::Child => {
+            drop(told);
+            let text = serde_json::to_vec(&work()).unwrap_or_default();
+            teller.write_all(&text).ok();
+            leave()
+        }
+        Fork::Parent(pid) => Ok((pid, told)),
+    }
 }
 
 /// What the child says before its program runs; nothing when it does.
