@@ -120,37 +120,35 @@ async fn prepare(
     cancel: &CancellationToken,
 ) -> Result<Workspace, GatherError> {
     let project_id = run.lease.project_id();
-    let fetch = async |source, role| {
+    let fetch = async |source: Option<&WorkspaceSource>, role| {
+        let Some(source) = source else { return Ok(None) };
         let fetched = archives::fetch(&ctx.blobs, project_id, source, scratch).await;
         fetched.map_err(|it| GatherError::archive(it, role))
     };
-    let baseline_archive = match contract.baseline() {
-        Some(baseline) => fetch(baseline, SourceRole::Baseline).await?,
-        None => None,
-    };
-    let baseline = contract
-        .baseline()
-        .map(|source| SourceRef { source, archive: baseline_archive.as_deref() });
-    let acceptance_archive = match contract.acceptance_files() {
-        Some(acceptance) => fetch(acceptance, SourceRole::Acceptance).await?,
-        None => None,
-    };
-    let acceptance = contract
-        .acceptance_files()
-        .map(|source| SourceRef { source, archive: acceptance_archive.as_deref() });
+    let baseline_archive = fetch(contract.baseline(), SourceRole::Baseline).await?;
+    let baseline = source_ref(contract.baseline(), baseline_archive.as_deref());
+    let acceptance_archive = fetch(contract.acceptance_files(), SourceRole::Acceptance).await?;
+    let acceptance = source_ref(contract.acceptance_files(), acceptance_archive.as_deref());
     let reported_archive;
     let judged = match question {
-        Question::Preflight => baseline.ok_or(GatherError::NoWorkspace)?,
+        Question::Preflight => baseline,
         Question::Report(source) => {
-            let source = source.as_ref().ok_or(GatherError::NoWorkspace)?;
-            reported_archive = fetch(source, SourceRole::Report).await?;
-            SourceRef { source, archive: reported_archive.as_deref() }
+            reported_archive = fetch(source.as_ref(), SourceRole::Report).await?;
+            source_ref(source.as_ref(), reported_archive.as_deref())
         }
     };
+    let report = judged.ok_or(GatherError::NoWorkspace)?;
     let watched = contract.watched_paths();
     let protected = contract.protected();
-    let sources = Sources { report: judged, baseline, acceptance, protected, watched: &watched };
+    let sources = Sources { report, baseline, acceptance, protected, watched: &watched };
     Ok(ctx.preparer.prepare(&sources, cancel).await?)
+}
+
+fn source_ref<'a>(
+    source: Option<&'a WorkspaceSource>,
+    archive: Option<&'a Path>,
+) -> Option<SourceRef<'a>> {
+    source.map(|source| SourceRef { source, archive })
 }
 
 async fn blocking<T: Send + 'static>(
