@@ -3,7 +3,12 @@
 use gate_core::{Reading, TestCounts, TestPhase};
 use gate_excerpt::{Input, Side, read};
 
-fn reading(command: &[&str], exit_code: i32, log: &str, sides: &[(&str, &str)]) -> Reading {
+pub(crate) fn reading(
+    command: &[&str],
+    exit_code: i32,
+    log: &str,
+    sides: &[(&str, &str)],
+) -> Reading {
     let command: Vec<String> = command.iter().map(ToString::to_string).collect();
     let sides: Vec<Side<'_>> =
         sides.iter().map(|(name, text)| Side { name, bytes: text.as_bytes() }).collect();

@@ -1,20 +1,11 @@
 //! What a test can print to choke its reader: each answer is honest, and takes time that grows with the log alone.
 
 use gate_core::Reading;
-use gate_excerpt::{Input, Side, read};
+
+use crate::documents;
 
 fn reading(command: &[&str], log: &str, sides: &[(&str, &str)]) -> Reading {
-    let command: Vec<String> = command.iter().map(ToString::to_string).collect();
-    let sides: Vec<Side<'_>> =
-        sides.iter().map(|(name, text)| Side { name, bytes: text.as_bytes() }).collect();
-    read(&Input {
-        bytes: log.as_bytes(),
-        command: &command,
-        exit_code: Some(1),
-        roots: &["/w"],
-        sides: &sides,
-        ..Input::default()
-    })
+    documents::reading(command, 1, log, sides)
 }
 
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
